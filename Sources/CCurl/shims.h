@@ -49,6 +49,10 @@ static inline CURLcode ccurl_get_certificates(CURL *easy, struct curl_certinfo *
   return curl_easy_getinfo(easy, CURLINFO_CERTINFO, value);
 }
 
+static inline unsigned ccurl_version(void) {
+  return curl_version_info(CURLVERSION_NOW)->version_num;
+}
+
 // Constants that contain casts.
 static inline long ccurl_auth_basic(void) { return (long)CURLAUTH_BASIC; }
 static inline long ccurl_auth_digest(void) { return (long)CURLAUTH_DIGEST; }

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #define TEXT_(x) #x
 #define TEXT(x) TEXT_(x)
@@ -15,25 +16,49 @@
 
 struct library {
   const char *file;
+  // The function that says its version, and the version of the headers.
+  const char *version;
+  unsigned built_for;
   void *handle;
   // Why it is not there.
   char fault[256];
 };
 
-static struct library avutil = {FILE_NAME("libavutil", LIBAVUTIL_VERSION_MAJOR)};
-static struct library avcodec = {FILE_NAME("libavcodec", LIBAVCODEC_VERSION_MAJOR)};
-static struct library avformat = {FILE_NAME("libavformat", LIBAVFORMAT_VERSION_MAJOR)};
-static struct library swresample = {FILE_NAME("libswresample", LIBSWRESAMPLE_VERSION_MAJOR)};
-static struct library swscale = {FILE_NAME("libswscale", LIBSWSCALE_VERSION_MAJOR)};
+#define LIBRARY(name, NAME) \
+  {FILE_NAME("lib" #name, NAME##_VERSION_MAJOR), #name "_version", NAME##_VERSION_INT}
+static struct library avutil = LIBRARY(avutil, LIBAVUTIL);
+static struct library avcodec = LIBRARY(avcodec, LIBAVCODEC);
+static struct library avformat = LIBRARY(avformat, LIBAVFORMAT);
+static struct library swresample = LIBRARY(swresample, LIBSWRESAMPLE);
+static struct library swscale = LIBRARY(swscale, LIBSWSCALE);
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static int is_silent;
+static int is_ending;
+
+// A library promises to work with what was built for an older minor version of it, and not for a newer
+// one: libavcodec.so.59 of FFmpeg 5.0 lacks the channel layouts that that of 5.1 has.
+static int is_too_old(struct library *library) {
+  unsigned (*find_version)(void) = dlsym(library->handle, library->version);
+  unsigned version = find_version ? find_version() : 0;
+  if (version >> 8 >= library->built_for >> 8) return 0;
+  snprintf(library->fault, sizeof library->fault,
+           "%s is version %u.%u, and older than %u.%u, for which this program was built",
+           library->file, version >> 16, version >> 8 & 0xFF, library->built_for >> 16,
+           library->built_for >> 8 & 0xFF);
+  return 1;
+}
 
 // This and what follows is called under the mutex.
 static void open_library(struct library *library) {
   if (library->handle || library->fault[0]) return;
   library->handle = dlopen(library->file, RTLD_LAZY | RTLD_LOCAL);
-  if (library->handle) return;
+  if (library->handle && !is_too_old(library)) return;
+  if (library->handle) {
+    dlclose(library->handle);
+    library->handle = NULL;
+    return;
+  }
   // They begin with the name of the file.
   const char *words = dlerror();
   snprintf(library->fault, sizeof library->fault, "%s", words ? words : library->file);
@@ -44,8 +69,19 @@ static void silence(void) {
   if (set_level && is_silent) set_level(AV_LOG_QUIET);
 }
 
+// A process that ends waits for a library that is being loaded, and for no further one: once
+// libraries are finalized, dlopen would initialize again those that it needs, and libgomp aborts.
+static void stop_loading(void) {
+  pthread_mutex_lock(&mutex);
+  is_ending = 1;
+  pthread_mutex_unlock(&mutex);
+}
+
 // All others need libavutil, which is silent before they say something.
 static void load(struct library *library) {
+  static int is_prepared;
+  if (!is_prepared) is_prepared = !atexit(stop_loading);
+  if (is_ending) return;
   if (!avutil.handle) {
     open_library(&avutil);
     silence();

@@ -1,11 +1,17 @@
 import ArgumentParser
 import Glibc
+import Transports
 
 extension AsyncParsableCommand {
   /// Reads `arguments`, runs to the end, and exits where that was no success.
   static func perform(_ arguments: [String]) async {
     do {
       var command = try parseAsRoot(arguments)
+      // After what only prints, such as --version.
+      if let fault = LinkedLibrary.all.lazy.compactMap(\.fault).first {
+        StandardError.say(.error(fault))
+        throw ExitStatus.noLibrary.code
+      }
       if var command = command as? any AsyncParsableCommand {
         try await command.run()
       } else {

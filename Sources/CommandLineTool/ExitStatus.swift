@@ -22,6 +22,7 @@ enum ExitStatus: Int32, CaseIterable {
   case forced = 14
   case expectationBroken = 15
   case notMeasured = 16
+  case noLibrary = 17
   case usage = 64
 
   var meaning: String {
@@ -45,6 +46,7 @@ enum ExitStatus: Int32, CaseIterable {
     case .forced: "a second signal ended the run at once; what still waited is lost"
     case .expectationBroken: "the run went well, but a rule of --expect does not hold"
     case .notMeasured: "the run went well, but a rule of --expect could not be measured"
+    case .noLibrary: "a library is missing, or too old for this program"
     case .usage: "the command line is wrong"
     }
   }

@@ -46,8 +46,15 @@ enum Password {
       if password == nil, let user { password = try ask(for: user, at: source) }
     }
     guard let password else { return nil }
+    forbidCoreDumps()
     guard let user else { throw Failure.userMissing }
     return Credentials(user: user, password: password)
+  }
+
+  /// A password stays in memory as long as a connection may have to be made again.
+  private static func forbidCoreDumps() {
+    var none = rlimit(rlim_cur: 0, rlim_max: 0)
+    _ = unsafe setrlimit(.init(RLIMIT_CORE.rawValue), &none)
   }
 
   /// The variable's value.

@@ -191,7 +191,9 @@ struct Verdict {
           ?? "what comes is \(codec.encodingName)"
       )
     case .decoderFailed(let error):
-      return (.failed, "the decoder cannot be opened: \(error)")
+      let status: ExitStatus =
+        if case .noLibrary? = error as? DecoderError { .noLibrary } else { .failed }
+      return (status, "the decoder cannot be opened: \(error)")
     case .unsupportedMedia(let error):
       return (.unrecognizedMedia, "\(source): \(error)" + advice(on: error, report))
     case .cannotOpen(let error):

@@ -82,7 +82,7 @@ extension DecodeFailure.Reason {
 
 /// Why a decoder cannot be opened.
 public enum DecoderError: Error, Sendable, Hashable {
-  /// One of FFmpeg's libraries cannot be loaded: why, with the name of its file.
+  /// One of FFmpeg's libraries cannot be loaded, or is too old: why, with the name of its file.
   case noLibrary(reason: String)
   /// Not one of the allowed decoders, or libavcodec was built without it.
   case unsupportedCodec(name: String)

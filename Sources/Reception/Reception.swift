@@ -237,6 +237,8 @@ public struct Reception: Sendable {
     if let deadline = gate.deadline, deadline <= now, gate.giveUp() { goOn() }
     guard phase == .running else { return }
     pull(at: settled)
+    // All of a short stream may have waited for what could precede it.
+    if lastMedia == nil { noteLife(at: now) }
     sendReports()
     sendFeedback()
     if let ending, ending.at <= now { end(ending.end) }

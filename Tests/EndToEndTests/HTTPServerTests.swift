@@ -55,6 +55,20 @@ struct HTTPServerTests {
     #expect(hashes == clip.hashes)
   }
 
+  @Test func passwordsOfOtherProgramsAreLeftAlone() throws {
+    let clip = try Clip.of(.h264)
+    let server = try SendingServer(clip.container, ["--speed", "4"])
+    let home = try Scratch.path("home")
+    try FileManager.default.createDirectory(atPath: home, withIntermediateDirectories: true)
+    try "machine 127.0.0.1 login viewer password canary-4711\n".write(
+      toFile: "\(home)/.netrc", atomically: true, encoding: .utf8)
+    let proxy = try NginxProxy(
+      for: "http://127.0.0.1:\(server.port)",
+      settings: ["if ($http_authorization) { return 404; }"])
+    let (process, status, _) = try receive(proxy.url(), environment: ["HOME": home])
+    #expect(status == 0, "\(process.standardError)")
+  }
+
   static let answers: [(path: String, status: Int32, words: String)] = [
     ("gone", 12, "404 (not found); check the path"),
     ("busy", 2, "503 (unavailable), and asks to wait 20 s"),

@@ -61,6 +61,46 @@ struct PackagingTests {
     #expect(lines.contains { $0.trimmingCharacters(in: .whitespaces) == expected }, "\(lines)")
   }
 
+  @Test func whatTheProgramConsistsOfIsListedAsCycloneDXWants() throws {
+    let tools = Self.debian.deletingLastPathComponent().appendingPathComponent("tools")
+    let list = try RunningProcess.output(
+      of: tools.appendingPathComponent("sbom").path, [Product.rtpRecv])
+    let path = try Scratch.path("cdx.json")
+    try list.write(to: URL(fileURLWithPath: path))
+    let python = Self.debian.deletingLastPathComponent()
+      .appendingPathComponent(".build/python/bin/python").path
+    let faults = try RunningProcess.output(
+      of: python,
+      [
+        "-c",
+        """
+        import sys
+        from cyclonedx.schema import SchemaVersion
+        from cyclonedx.validation.json import JsonStrictValidator
+        with open(sys.argv[1]) as file:
+            print(JsonStrictValidator(SchemaVersion.V1_5).validate_str(file.read()))
+        """, path,
+      ])
+    #expect(String(decoding: faults, as: UTF8.self) == "None\n")
+    let words = String(decoding: list, as: UTF8.self)
+    for name in ["swift-nio", "Yams", "libcurl4", "libssl3", "libsrtp2-1", "libavcodec"] {
+      #expect(words.contains("\"name\": \"\(name)"), "\(name)")
+    }
+  }
+
+  @Test(
+    "the service may do little",
+    arguments: [
+      "User=rtp-recv", "NoNewPrivileges=yes", "CapabilityBoundingSet=", "ProtectSystem=strict",
+      "ProtectHome=yes", "PrivateDevices=yes", "LimitCORE=0", "MemoryDenyWriteExecute=yes",
+      "SystemCallFilter=@system-service", "RestrictNamespaces=yes",
+    ])
+  func service(line: String) throws {
+    let unit = try String(
+      contentsOf: Self.debian.appendingPathComponent("rtp-recv.service"), encoding: .utf8)
+    #expect(unit.split(separator: "\n").contains { $0 == line })
+  }
+
   @Test func theExampleOfTheServiceIsRight() throws {
     let example = try String(
       contentsOf: Self.debian.appendingPathComponent("cameras.yaml"), encoding: .utf8)

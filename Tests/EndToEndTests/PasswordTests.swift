@@ -36,6 +36,9 @@ struct PasswordTests {
       contentsOf: URL(fileURLWithPath: "/proc/\(receiver.processIdentifier)/cmdline"))
     #expect(!commandLine.isEmpty)
     #expect(!String(decoding: commandLine, as: UTF8.self).contains(password))
+    let limits = try String(
+      contentsOfFile: "/proc/\(receiver.processIdentifier)/limits", encoding: .utf8)
+    #expect(limits.contains(#/Max core file size\s+0\s+0/#))
     receiver.send(signal: SIGINT)
     #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
     #expect(!receiver.standardError.contains(password))

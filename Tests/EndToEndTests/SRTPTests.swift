@@ -188,7 +188,7 @@ struct SRTPTests {
 
   // MARK: Keys stay secret
 
-  /// K-02, and the messages of what goes wrong.
+  /// Nor does a message about what goes wrong have any of it.
   @Test(
     "a key is in no output, whatever is wrong",
     arguments: [
@@ -232,7 +232,7 @@ struct SRTPTests {
 
   enum Way: String, CaseIterable, Sendable { case file, environment }
 
-  /// K-01, K-03: neither in memory, but for what libsrtp computed from it, nor where `ps` looks.
+  /// Neither in memory, but for what libsrtp computed from it, nor where `ps` looks.
   @Test("a key is not to be found in the running program", arguments: Way.allCases)
   func memory(_ way: Way) throws {
     let suite = Suite.all[0]

@@ -43,7 +43,7 @@ struct IntegrityTests {
       ], leastIntact: 0.4),
   ]
 
-  /// a frame that is called intact is the one that was sent, and what came whole with all
+  /// A frame that is called intact is the one that was sent, and what came whole with all
   /// that it refers to is called intact.
   @Test("frames that are called intact are exact", arguments: materials)
   func intactFramesAreExact(_ material: Material) async throws {

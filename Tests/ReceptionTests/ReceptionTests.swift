@@ -304,6 +304,25 @@ import Testing
     #expect(end.at == Self.start.advanced(by: ending.after))
   }
 
+  @Test("a goodbye ends a stream that was over before its first packets counted")
+  func shortStream() throws {
+    let never = VirtualSender(units: 1, seed: 1, at: .init(nanoseconds: .max))
+    var pair = try Pair(sender: never) { $0.firstMediaTimeout = .seconds(10) }
+    // Slices that refer to a picture: whether more come before them is waited for, 200 ms.
+    for number in 0..<3 {
+      var bytes = ByteBuffer(bytes: [0x80, 0x80 | (never.media.payloadType ?? 96)])
+      bytes.writeMultipleIntegers(UInt16(number), UInt32(number * 3000), UInt32(9))
+      bytes.writeBytes([0x41, 0x9A, 0x20, 0x00])
+      pair.receive(bytes)
+    }
+    pair.receive(ByteBuffer(bytes: [0x81, 203, 0, 1, 0, 0, 0, 9]), on: .control)
+    pair.drive(for: .seconds(60))
+    let end = try #require(pair.end)
+    let isGoodbye = if case .connection(.goodbye) = end.end { true } else { false }
+    #expect(isGoodbye, "\(end.end)")
+    #expect(end.at == Self.start.advanced(by: .milliseconds(700)))
+  }
+
   /// A listener that reconnects waits for the next sender where it is.
   @Test func aListenerThatGoesOnDoesNotEndWithAGoodbye() throws {
     var pair = try Pair(

@@ -69,7 +69,6 @@ struct SRTPKeyTests {
     #expect(!"\(error)".contains(Self.key))
   }
 
-  /// K-04.
   @Test(
     "a file that others can read is refused",
     arguments: [(0o600, true), (0o400, true), (0o640, false), (0o604, false), (0o620, false)]

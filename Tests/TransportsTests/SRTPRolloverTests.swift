@@ -186,7 +186,6 @@ struct SRTPRolloverTests {
     #expect(!session.take(recorded, at: 62).isPassed)
   }
 
-  /// F-13.
   @Test("A source that changes its SSRC begins with a new counter")
   func sourceChange() throws {
     let sender = try ProtectingSender(srtpKey())

@@ -128,6 +128,15 @@ internal import Synchronization
   private static let libraryIsReady: Bool =
     curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
 
+  static var library: LinkedLibrary {
+    let number = UInt(ccurl_version())
+    return LinkedLibrary(
+      name: "libcurl",
+      version: .init(major: number >> 16, minor: number >> 8 & 0xFF, patch: number & 0xFF),
+      oldest: .init(major: 7, minor: 85, patch: 0),
+      need: "is the first that can be kept to HTTP (CURLOPT_PROTOCOLS_STR)")
+  }
+
   // MARK: - The event loop's side
 
   /// Records that `count` bytes were consumed; true when the transfer must be resumed.

@@ -28,6 +28,15 @@ internal import NIOCore
   /// Initializes libsrtp, once for the process.
   private static let libraryStatus = srtp_init()
 
+  static var library: LinkedLibrary {
+    let number = UInt(srtp_get_version())
+    return LinkedLibrary(
+      name: "libsrtp2",
+      version: .init(major: number >> 24, minor: number >> 16 & 0xFF, patch: number & 0xFFFF),
+      oldest: .init(major: 2, minor: 5, patch: 0),
+      need: "is the first that takes a roll-over counter with AES-GCM (libsrtp #558)")
+  }
+
   /// Makes a context; `replayWindow` is 64 … 32,767 packets.
   init(
     _ key: SRTPKeyMaterial, for sources: Sources, replayWindow: Int = SRTPContext.replayWindow,

@@ -56,6 +56,15 @@ internal import NIOPosix
 
   deinit { unsafe SSL_CTX_free(handle) }
 
+  static var library: LinkedLibrary {
+    let number = UInt(OpenSSL_version_num())
+    return LinkedLibrary(
+      name: "OpenSSL",
+      version: .init(major: number >> 28, minor: number >> 20 & 0xFF, patch: number >> 4 & 0xFF),
+      oldest: .init(major: 3, minor: 0, patch: 0),
+      need: "is the first that refuses signatures with SHA-1")
+  }
+
   /// Reads the files and the system's authorities off the event loop, because it takes
   /// milliseconds.
   static func make(

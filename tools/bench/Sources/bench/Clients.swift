@@ -46,7 +46,7 @@ enum Clients {
         + ["-b:v", "\(bitsPerSecond)", "-maxrate", "\(bitsPerSecond)"]
         + ["-bufsize", "\(bitsPerSecond)", "-g", "\(2 * picturesPerSecond)", film])
     for carrier in ["tcp", "udp"] {
-      for clients in [1, 200] {
+      for clients in Arguments.isAll ? [200] : [1, 200] {
         let results = try inRounds(rounds, servers) { server in
           try measure(server, carrier, clients, film)
         }
@@ -58,6 +58,13 @@ enum Clients {
             number(median(results.map(\.perByte)) / reference),
           ])
         }
+        figure(
+          "rtp-send to \(clients) RTSP clients over \(carrier.uppercased())",
+          unit: "% of a processor",
+          [
+            (.ours, 100 * median(results[1].map(\.share))),
+            (.bare, 100 * median(results[0].map(\.share))),
+          ])
       }
     }
   }

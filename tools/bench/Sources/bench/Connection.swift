@@ -7,6 +7,7 @@ enum Connection {
   /// A client that reads from the server on a port and writes to a file.
   struct Client: Sendable {
     let name: String
+    var contender: Contender?
     let command: @Sendable (_ port: String, _ output: String) -> [String]
   }
 
@@ -16,27 +17,36 @@ enum Connection {
     let missing: Double
   }
 
-  static let clients = [
-    Client(name: "rtp-recv") { port, output in
-      [
-        Peer.rtpRecv, "rtsp://127.0.0.1:\(port)/", "--rtsp-transport", "tcp", "-o", output,
-        "--format", "h264", "--quiet",
-      ]
-    },
-    Client(name: "ffmpeg -c copy") { port, output in
-      ["ffmpeg", "-v", "quiet", "-y", "-rtsp_transport", "tcp", "-i", "rtsp://127.0.0.1:\(port)/"]
-        + ["-c", "copy", "-f", "h264", output]
-    },
-    Client(name: "gstreamer") { port, output in
-      ["gst-launch-1.0", "-q", "rtspsrc", "location=rtsp://127.0.0.1:\(port)/", "protocols=tcp"]
-        + ["latency=0", "!", "rtph264depay", "!", "video/x-h264,stream-format=byte-stream", "!"]
-        + ["filesink", "location=\(output)"]
-    },
-    // The same bytes over HTTP; curl only has to write them.
-    Client(name: "curl") { port, output in
-      ["curl", "-s", "-o", output, "http://127.0.0.1:\(port)/"]
-    },
-  ]
+  static let clients: [Client] = {
+    var clients = [
+      Client(name: "rtp-recv", contender: .ours) { port, output in
+        [
+          Peer.rtpRecv, "rtsp://127.0.0.1:\(port)/", "--rtsp-transport", "tcp", "-o", output,
+          "--format", "h264", "--quiet",
+        ]
+      },
+      Client(name: "ffmpeg -c copy", contender: .ffmpeg) { ffmpeg("ffmpeg", $0, $1) },
+      Client(name: "gstreamer", contender: .gstreamer) { port, output in
+        ["gst-launch-1.0", "-q", "rtspsrc", "location=rtsp://127.0.0.1:\(port)/", "protocols=tcp"]
+          + ["latency=0", "!", "rtph264depay", "!", "video/x-h264,stream-format=byte-stream", "!"]
+          + ["filesink", "location=\(output)"]
+      },
+      // The same bytes over HTTP; curl only has to write them.
+      Client(name: "curl", contender: .bare) { port, output in
+        ["curl", "-s", "-o", output, "http://127.0.0.1:\(port)/"]
+      },
+    ]
+    if let newer = FFmpegProgram.newer {
+      clients.append(
+        Client(name: "newer ffmpeg -c copy", contender: .newerFFmpeg) { ffmpeg(newer, $0, $1) })
+    }
+    return clients
+  }()
+
+  private static func ffmpeg(_ program: String, _ port: String, _ output: String) -> [String] {
+    [program, "-v", "quiet", "-y", "-rtsp_transport", "tcp", "-i", "rtsp://127.0.0.1:\(port)/"]
+      + ["-c", "copy", "-f", "h264", output]
+  }
 
   /// The cost of a packet is the slope between these two counts, so that start-up does not count.
   private static let few = 100_000
@@ -44,12 +54,12 @@ enum Connection {
 
   /// HTTP progressive, with one chunk per packet.
   private static let httpClients = [
-    Client(name: "rtp-recv") { port, output in
+    Client(name: "rtp-recv", contender: .ours) { port, output in
       [
         Peer.rtpRecv, "http://127.0.0.1:\(port)/rtp", "-o", output, "--format", "h264", "--quiet",
       ]
     },
-    Client(name: "curl") { port, output in
+    Client(name: "curl", contender: .bare) { port, output in
       ["curl", "-s", "-o", output, "http://127.0.0.1:\(port)/rtp"]
     },
   ]
@@ -67,6 +77,10 @@ enum Connection {
         number(100 * median(results.map(\.missing)), 3) + " %",
       ])
     }
+    figure(
+      "Processor time a packet, HTTP to .h264", unit: "µs",
+      Figure.Value.of(
+        httpClients.map(\.contender), results.map { median($0.map(\.perPacket)) }))
   }
 
   static func report(rounds: Int, in folder: String) throws {
@@ -83,6 +97,9 @@ enum Connection {
         number(100 * median(results.map(\.missing)), 3) + " %",
       ])
     }
+    figure(
+      "Processor time a packet, RTSP over TCP to .h264", unit: "µs",
+      Figure.Value.of(clients.map(\.contender), results.map { median($0.map(\.perPacket)) }))
   }
 
   private static func measure(

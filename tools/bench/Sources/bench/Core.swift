@@ -25,7 +25,10 @@ enum Core {
       let output = try Running(["../../Examples/.build/release/core-cost"]).waitUntilExit()
       return output.split(separator: "\n").compactMap { Line($0) }
     }
-    for (index, line) in (runs.first ?? []).enumerated() {
+    guard let first = runs.first, !first.isEmpty else {
+      throw BenchError(description: "there is no core-cost; tools/bench/run builds it")
+    }
+    for (index, line) in first.enumerated() {
       let times = runs.compactMap { $0.indices.contains(index) ? $0[index].nanoseconds : nil }
       row([line.name, number(median(times) / 1000, 2), number(line.allocations, 2)])
     }

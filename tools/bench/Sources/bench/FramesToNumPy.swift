@@ -54,6 +54,16 @@ enum FramesToNumPy {
         number(median(slow[index].map(\.age)), 0),
       ])
     }
+    // A pointer into the ring is what a program in Python would take.
+    let contenders: [Contender?] = [.ours, nil, nil, .openCV]
+    func report(_ what: String, _ results: [[Result]], _ value: (Result) -> Double) {
+      let medians = results.map { median($0.map(value)) }
+      figure(
+        "\(what), BGR of 1080p30 in NumPy", unit: "ms", Figure.Value.of(contenders, medians))
+    }
+    report("Processor time a frame", fast, \.cost)
+    report("Age of a frame", fast, \.age)
+    report("Age of a frame with a slow reader", slow, \.age)
   }
 
   /// A clip in whose first rows sixteen squares are the number of the picture.

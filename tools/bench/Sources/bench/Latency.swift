@@ -156,7 +156,10 @@ private final class FrameReader: @unchecked Sendable {
 extension Latency {
   static func report(rounds: Int, in folder: String) throws {
     try report(try stream(in: folder), "H.264 without B pictures", rounds: rounds)
-    try report(try slices(in: folder), "H.264 in four slices", rounds: rounds)
+    if Arguments.isQuick { return }
+    if !Arguments.isAll {
+      try report(try slices(in: folder), "H.264 in four slices", rounds: rounds)
+    }
     try report(try pyramid(in: folder), "H.264 with a pyramid of three B pictures", rounds: rounds)
   }
 
@@ -168,10 +171,10 @@ extension Latency {
         "frames of \(frames)", "MiB",
       ])
     let golden = try golden(of: stream)
-    let peers = [
-      Peer.ours(format: "yuv"), .gstreamerFrames(latency: 0), .gstreamerFrames(latency: nil),
-      .ffmpegFrames,
-    ]
+    let peers =
+      [
+        Peer.ours(format: "yuv"), .gstreamerFrames(latency: 0), .gstreamerFrames(latency: nil),
+      ] + Peer.ffmpegFrames
     let results = try inRounds(rounds, peers) { try measure($0, of: stream, golden: golden) }
     let reference = median(results[1].map(\.steady))
     for (peer, results) in zip(peers, results) {
@@ -181,5 +184,13 @@ extension Latency {
         "\(results.map(\.received).min() ?? 0)", number(median(results.map(\.peakMemory)), 0),
       ])
     }
+    let contenders = peers.map(\.contender)
+    func report(_ what: String, unit: String = "ms", _ value: (Result) -> Double) {
+      let medians = results.map { median($0.map(value)) }
+      figure("\(what), 720p30 \(kind)", unit: unit, Figure.Value.of(contenders, medians))
+    }
+    report("Last packet needed → frame", \.steady)
+    report("Last packet → first frame", \.first)
+    report("Memory with raw frames", unit: "MiB", \.peakMemory)
   }
 }

@@ -47,6 +47,9 @@ enum Load {
         number(median(results.map(\.megabits)), 0), "\(results.map(\.kept).min() ?? 0)",
         number(median(results.map(\.lateness)), 1), "\(results.map(\.lost).reduce(0, +))",
       ])
+      figure(
+        "rtp-send with \(count) streams of 1 Mbit/s", unit: "% of a processor",
+        [(.ours, 100 * median(results.map(\.share)))])
     }
   }
 

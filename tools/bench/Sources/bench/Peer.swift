@@ -4,6 +4,7 @@ import Glibc
 /// A receiver under measurement, and the command that starts it.
 struct Peer: Sendable {
   let name: String
+  var contender: Contender?
   /// The command for a stream on `port`, described by the SDP file, writing to `output`; `-` is
   /// standard output.
   let command: @Sendable (_ port: UInt16, _ sdp: String, _ output: String) -> [String]
@@ -16,24 +17,31 @@ struct Peer: Sendable {
 
   /// Our receiver as a user gets it: default settings, the codec recognized from the packets.
   static func ours(format: String) -> Peer {
-    Peer(name: "rtp-recv") { port, _, output in
+    Peer(name: "rtp-recv", contender: .ours) { port, _, output in
       [rtpRecv, "rtp://127.0.0.1:\(port)", "-o", output, "--format", format, "--quiet"]
     }
   }
 
   // Receivers of raw frames, on standard output.
 
-  static let ffmpegFrames = Peer(name: "ffmpeg") { _, sdp, _ in
-    [
-      "ffmpeg", "-v", "quiet", "-protocol_whitelist", "file,udp,rtp", "-i", sdp,
-      "-fps_mode", "passthrough", "-f", "rawvideo", "-",
-    ]
+  static let ffmpegFrames =
+    [ffmpegFrames("ffmpeg", .ffmpeg)]
+    + (FFmpegProgram.newer.map { [ffmpegFrames($0, .newerFFmpeg)] } ?? [])
+
+  private static func ffmpegFrames(_ program: String, _ contender: Contender) -> Peer {
+    Peer(name: contender == .ffmpeg ? "ffmpeg" : "newer ffmpeg", contender: contender) {
+      _, sdp, _ in
+      [
+        program, "-v", "quiet", "-protocol_whitelist", "file,udp,rtp", "-i", sdp,
+        "-fps_mode", "passthrough", "-f", "rawvideo", "-",
+      ]
+    }
   }
 
   static func gstreamerFrames(latency: Int?) -> Peer {
     let jitterBuffer = latency.map { "rtpjitterbuffer latency=\($0)" } ?? "rtpjitterbuffer"
     let name = "gstreamer" + (latency.map { " latency=\($0)" } ?? "")
-    return Peer(name: name) { port, _, _ in
+    return Peer(name: name, contender: latency == nil ? nil : .gstreamer) { port, _, _ in
       gstreamer(
         port, "! \(jitterBuffer) ! rtph264depay ! avdec_h264 max-threads=1 ! fdsink fd=1 sync=false"
       )
@@ -42,22 +50,29 @@ struct Peer: Sendable {
 
   // Receivers of the elementary stream, to a file.
 
-  static let ffmpegCopy = Peer(name: "ffmpeg -c copy") { _, sdp, output in
-    [
-      "ffmpeg", "-v", "quiet", "-y", "-protocol_whitelist", "file,udp,rtp", "-buffer_size",
-      "4194304",
-      "-i", sdp, "-c", "copy", "-f", "h264", output,
-    ]
+  static let ffmpegCopy =
+    [ffmpegCopy("ffmpeg", .ffmpeg)]
+    + (FFmpegProgram.newer.map { [ffmpegCopy($0, .newerFFmpeg)] } ?? [])
+
+  private static func ffmpegCopy(_ program: String, _ contender: Contender) -> Peer {
+    let name = contender == .ffmpeg ? "ffmpeg -c copy" : "newer ffmpeg -c copy"
+    return Peer(name: name, contender: contender) { _, sdp, output in
+      [
+        program, "-v", "quiet", "-y", "-protocol_whitelist", "file,udp,rtp", "-buffer_size",
+        "4194304",
+        "-i", sdp, "-c", "copy", "-f", "h264", output,
+      ]
+    }
   }
 
-  static let gstreamerCopy = Peer(name: "gstreamer") { port, _, output in
+  static let gstreamerCopy = Peer(name: "gstreamer", contender: .gstreamer) { port, _, output in
     gstreamer(
       port,
       "! rtpjitterbuffer latency=0 ! rtph264depay ! video/x-h264,stream-format=byte-stream "
         + "! filesink location=\(output)")
   }
 
-  static let bareLoop = Peer(name: "bare loop") { port, _, output in
+  static let bareLoop = Peer(name: "bare loop", contender: .bare) { port, _, output in
     [".build/release/bare-loop", "\(port)", output]
   }
 

@@ -43,6 +43,9 @@ enum Protected {
         number(median(loops)), number(median(zip(above, loops).map { $0 / $1 })),
         missing(results.map(\.result)),
       ])
+      figure(
+        "SRTP above plain UDP, \(suite.name)", unit: "µs",
+        [(.ours, median(above)), (.bare, median(loops))])
     }
   }
 

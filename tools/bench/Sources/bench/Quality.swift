@@ -12,18 +12,17 @@ enum Quality {
 
   static func report(rounds: Int, in folder: String) throws {
     let seeds = rounds > 0 ? Array(1...UInt64(rounds)) : []
-    let arguments = CommandLine.arguments
-    func value(of option: String) -> String? {
-      arguments.firstIndex(of: option).flatMap { index in
-        index + 1 < arguments.endIndex ? arguments[index + 1] : nil
-      }
-    }
-    let isFull = arguments.contains("full")
-    let contents = chosen(from: try SceneContent.all(films: value(of: "--films")), by: \.name)
+    let isFull = Arguments.contains("full")
+    var contents = chosen(
+      from: try SceneContent.all(films: Arguments.value(of: "--films")), by: \.name)
+    if Arguments.isAll { contents = contents.filter { ["moving", "still"].contains($0.name) } }
+    if Arguments.isQuick { contents = Array(contents.prefix(1)) }
     let codecs = chosen(from: Stream.Codec.allCases, by: \.rawValue)
-    let named = SceneCoding.allCases.filter { arguments.contains($0.rawValue) }
+    var named = SceneCoding.allCases.filter { Arguments.contains($0.rawValue) }
+    // The time of a run of everything is for more losses of fewer codings.
+    if Arguments.isAll, named.isEmpty { named = [.camera] }
     let patterns = isFull ? LossPattern.all : LossPattern.few
-    let clips = value(of: "--clips") ?? folder
+    let clips = Arguments.value(of: "--clips") ?? folder
     try FileManager.default.createDirectory(atPath: clips, withIntermediateDirectories: true)
     head(
       "Mean luma PSNR (dB) and SSIM over all display times under loss, 30 pictures a second; seeds "
@@ -50,7 +49,7 @@ enum Quality {
 
   /// The `cases` named among the arguments; all of them when none is named.
   private static func chosen<Case>(from cases: [Case], by name: (Case) -> String) -> [Case] {
-    let named = cases.filter { CommandLine.arguments.contains(name($0)) }
+    let named = cases.filter { Arguments.contains(name($0)) }
     return named.isEmpty ? cases : named
   }
 
@@ -103,5 +102,8 @@ enum Quality {
         (above < 0 ? "" : "+") + number(above, 1), "+" + number(asked, 0),
         listed(3, \.similarity), listed(0) { Double($0.intact) }, listed(0) { Double($0.came) },
       ])
+    figure(
+      "PSNR of \(scene.content.name) \(scene.codec), loss of \(pattern.name)", unit: "dB",
+      isLowerBetter: false, Array(zip([.ours, .ffmpeg, .gstreamer], qualities)))
   }
 }

@@ -30,5 +30,9 @@ enum Sessions {
       "\(packets)", "\(count * sessions - packets)", number(memory, 0),
       number(100 * time / (seconds - 2), 0),
     ])
+    figure(
+      "\(sessions) RTSP sessions of 1 Mbit/s in one process", unit: "% of a processor",
+      [(.ours, 100 * time / (seconds - 2))])
+    figure("Memory of \(sessions) RTSP sessions", unit: "MiB", [(.ours, memory)])
   }
 }

@@ -6,17 +6,31 @@ import Glibc
 enum Start {
   struct Client: Sendable {
     let name: String
+    var contender: Contender?
     let command: @Sendable (_ url: String) -> [String]
   }
 
-  static let clients = [
-    Client(name: "rtp-recv") { ours($0) },
-    Client(name: "rtp-recv, TCP") { ours($0, ["--rtsp-transport", "tcp"]) },
-    Client(name: "gstreamer latency=0") { gstreamer($0) },
-    Client(name: "gstreamer latency=0, TCP") { gstreamer($0, "protocols=tcp") },
-    Client(name: "ffmpeg") { ffmpeg($0) },
-    Client(name: "ffmpeg, TCP") { ffmpeg($0, ["-rtsp_transport", "tcp"]) },
-  ]
+  static let clients: [Client] = {
+    var clients = [
+      Client(name: "rtp-recv", contender: .ours) { ours($0) },
+      Client(name: "rtp-recv, TCP", contender: .ours) { ours($0, ["--rtsp-transport", "tcp"]) },
+      Client(name: "gstreamer latency=0", contender: .gstreamer) { gstreamer($0) },
+      Client(name: "gstreamer latency=0, TCP", contender: .gstreamer) {
+        gstreamer($0, "protocols=tcp")
+      },
+      Client(name: "ffmpeg", contender: .ffmpeg) { ffmpeg($0) },
+      Client(name: "ffmpeg, TCP", contender: .ffmpeg) { ffmpeg($0, ["-rtsp_transport", "tcp"]) },
+    ]
+    if let newer = FFmpegProgram.newer {
+      clients += [
+        Client(name: "newer ffmpeg", contender: .newerFFmpeg) { ffmpeg($0, program: newer) },
+        Client(name: "newer ffmpeg, TCP", contender: .newerFFmpeg) {
+          ffmpeg($0, ["-rtsp_transport", "tcp"], program: newer)
+        },
+      ]
+    }
+    return clients
+  }()
 
   /// What the start of a program takes varies more than other figures.
   private static let starts = 5
@@ -33,8 +47,10 @@ enum Start {
       + ["!", "fdsink", "fd=1", "sync=false"]
   }
 
-  static func ffmpeg(_ url: String, _ options: [String] = []) -> [String] {
-    ["ffmpeg", "-nostdin", "-v", "quiet"] + options
+  static func ffmpeg(
+    _ url: String, _ options: [String] = [], program: String = "ffmpeg"
+  ) -> [String] {
+    [program, "-nostdin", "-v", "quiet"] + options
       + ["-i", url, "-fps_mode", "passthrough", "-f", "rawvideo", "-"]
   }
 
@@ -51,6 +67,12 @@ enum Start {
         client.name, number(medians[index], 0), number(medians[index] / medians[2 + index % 2]),
         number(medians[index] / medians[4 + index % 2]),
       ])
+    }
+    for (place, transport) in ["UDP", "TCP"].enumerated() {
+      let chosen = clients.indices.filter { $0 % 2 == place }
+      figure(
+        "Start → first frame, RTSP over \(transport)", unit: "ms",
+        Figure.Value.of(chosen.map { clients[$0].contender }, chosen.map { medians[$0] }))
     }
     try reportPictures(rounds: rounds, in: folder)
   }
@@ -71,6 +93,7 @@ enum Start {
     for (index, name) in ["JPEG, `--frames 1 --on-loss skip`", "and its end"].enumerated() {
       let time = median(results[1].map { $0[index] })
       row([name, number(time, 0), number(time / first)])
+      if index == 0 { figure("Start → a written JPEG, RTSP over TCP", unit: "ms", [(.ours, time)]) }
     }
   }
 

@@ -5,7 +5,7 @@ import Glibc
 ///
 /// The sound is delayed by 0 to 200 ms, 100 on average, and its clock runs 200 ppm too fast.
 enum Step {
-  private static let seconds = 60
+  private static let seconds = Arguments.isQuick ? 15 : Arguments.isAll ? 30 : 60
   /// What arrivals were wrong by is corrected slowly, so the first seconds do not count.
   private static let warmUp = 7
   private static let picturesPerSecond = 30

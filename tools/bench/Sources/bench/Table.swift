@@ -3,17 +3,28 @@ import Foundation
 /// A number with `digits` decimal places.
 func number(_ value: Double, _ digits: Int = 2) -> String { String(format: "%.\(digits)f", value) }
 
-/// Prints a row of a table in Markdown.
+/// Prints a row of a table in Markdown, and keeps it for the files of a whole run.
 func row(_ cells: [String]) {
+  Results.current.withLock { results in
+    if !results.tables.isEmpty { results.tables[results.tables.count - 1].rows.append(cells) }
+  }
+  show(cells)
+}
+
+private func show(_ cells: [String]) {
   print("| " + cells.joined(separator: " | ") + " |")
   fflush(nil)
 }
 
 /// Prints the head of a table; all columns except `names` are aligned to the right.
 func head(_ title: String, _ columns: [String], names: Set<String> = ["receiver"]) {
+  let bench = Results.bench.withLock(\.self)
+  Results.current.withLock {
+    $0.tables.append(Results.Table(bench: bench, title: title, columns: columns))
+  }
   print("\n## \(title)\n")
-  row(columns)
-  row(columns.map { names.contains($0) ? "---" : "---:" })
+  show(columns)
+  show(columns.map { names.contains($0) ? "---" : "---:" })
 }
 
 func median(_ values: [Double]) -> Double {

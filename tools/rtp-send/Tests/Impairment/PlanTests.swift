@@ -124,7 +124,7 @@ import Testing
     #expect(plan.entries.allSatisfy { $0.from == 5_000_000_000 && $0.to == 10_000_000_000 })
   }
 
-  /// Q-01 of plans: the same text, seed and packets, the same verdicts.
+  /// The same text, seed and packets, the same verdicts.
   @Test(arguments: UInt64(1)...20) func theSameSeedGivesTheSameVerdicts(seed: UInt64) throws {
     var generator = SeededGenerator(seed: seed)
     let presets = Preset.allCases
