@@ -15,6 +15,39 @@ public final class MetricsRegistry: MetricsFactory, Sendable {
     var users: [Int] = []
     /// The places of the cells, by their labels.
     var index: [String: Int] = [:]
+
+    /// The cell of these labels, with one more user.
+    mutating func cell(_ kind: MetricCell.Kind, name: String, labels: String) -> MetricCell {
+      if let place = index[labels] {
+        guard cells[place].kind == kind else {
+          return MetricCell(kind, name: name, labels: labels)
+        }
+        users[place] += 1
+        return cells[place]
+      }
+      let cell = MetricCell(kind, name: name, labels: labels)
+      index[labels] = cells.count
+      cells.append(cell)
+      users.append(1)
+      return cell
+    }
+
+    /// Takes a user from a cell, and the cell away after the last one.
+    mutating func remove(_ cell: MetricCell) {
+      guard let place = index[cell.labels], cells[place] === cell else { return }
+      users[place] -= 1
+      guard users[place] == 0 else { return }
+      // The last one takes the place of the one that goes.
+      let last = cells.count - 1
+      if place != last {
+        cells.swapAt(place, last)
+        users.swapAt(place, last)
+        index[cells[place].labels] = place
+      }
+      cells.removeLast()
+      users.removeLast()
+      index[cell.labels] = nil
+    }
   }
 
   private let families = Mutex<[String: Family]>([:])
@@ -80,46 +113,19 @@ public final class MetricsRegistry: MetricsFactory, Sendable {
     let labels = MetricsText.labels(dimensions)
     return families.withLock { families in
       // One of another kind under the same name would make the text wrong; it counts in vain.
-      if let family = families[name], family.kind.word != kind.word {
+      guard families[name].map({ $0.kind.word == kind.word }) ?? true else {
         return MetricCell(kind, name: name, labels: labels)
       }
-      var family = families[name] ?? Family(kind: kind)
-      defer { families[name] = family }
-      if let place = family.index[labels] {
-        let cell = family.cells[place]
-        if cell.kind == kind {
-          family.users[place] += 1
-          return cell
-        }
-        return MetricCell(kind, name: name, labels: labels)
-      }
-      let cell = MetricCell(kind, name: name, labels: labels)
-      family.index[labels] = family.cells.count
-      family.cells.append(cell)
-      family.users.append(1)
-      return cell
+      // In place: a copy would take as long as there are cameras.
+      return families[name, default: Family(kind: kind)].cell(kind, name: name, labels: labels)
     }
   }
 
   private func remove(_ handler: AnyObject) {
     guard let cell = handler as? MetricCell else { return }
     families.withLock { families in
-      guard var family = families[cell.name], let place = family.index[cell.labels],
-        family.cells[place] === cell
-      else { return }
-      family.users[place] -= 1
-      guard family.users[place] == 0 else { return families[cell.name] = family }
-      // The last one takes the place of the one that goes.
-      let last = family.cells.count - 1
-      if place != last {
-        family.cells.swapAt(place, last)
-        family.users.swapAt(place, last)
-        family.index[family.cells[place].labels] = place
-      }
-      family.cells.removeLast()
-      family.users.removeLast()
-      family.index[cell.labels] = nil
-      families[cell.name] = family.cells.isEmpty ? nil : family
+      families[cell.name]?.remove(cell)
+      if families[cell.name]?.cells.isEmpty ?? false { families[cell.name] = nil }
     }
   }
 }

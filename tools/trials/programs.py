@@ -9,6 +9,7 @@ import resource
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -209,7 +210,8 @@ def require_programs() -> None:
     """Ends with a message if the programs that are to be tried have not been built."""
     for program in (RTP_RECV, RTP_SEND):
         if not os.access(program, os.X_OK):
-            raise SystemExit(f"{program} is not there: run tools/setup trials and tools/build first")
+            print(f"{program} is not there: run tools/setup trials and tools/build first", file=sys.stderr)
+            sys.exit(64)
 
 
 def scratch(name: str) -> Path:

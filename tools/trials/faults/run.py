@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import sys
 import threading
 import time
 import traceback
@@ -19,7 +20,8 @@ def chosen(names: list[str]) -> list[Case]:
         case for case in CASES
         if any(case.name == name or fnmatch.fnmatchcase(case.name.split()[0], name) for name in names)]
     if not found:
-        raise SystemExit(f"tools/faults: no case fits {' '.join(names)}; --list lists them")
+        print(f"tools/faults: no case fits {' '.join(names)}; --list lists them", file=sys.stderr)
+        sys.exit(64)
     return found
 
 

@@ -177,10 +177,11 @@ def decoder_dies(trial: Trial) -> None:
     path = trial.folder / "seen.jsonl"
     until(lambda: path.exists() and path.read_text().count("\n") > 15, "pictures")
     for _ in range(3):
-        children = Path(f"/proc/{receiver.id}/task/{receiver.id}/children").read_text().split()
-        for child in children:
-            os.kill(int(child), signal.SIGKILL)
-            killed += 1
+        # Each thread has its own.
+        for children in Path(f"/proc/{receiver.id}/task").glob("*/children"):
+            for child in children.read_text().split():
+                os.kill(int(child), signal.SIGKILL)
+                killed += 1
         count = path.read_text().count("\n")
         until(lambda: path.read_text().count("\n") > count + 20, "pictures of another decoder")
     trial.expect(killed >= 3, f"{killed} decoders were killed")
