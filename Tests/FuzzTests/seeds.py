@@ -549,7 +549,7 @@ def files():
         "rtpdump": b"#!rtpplay1.0 192.0.2.1/5004\n" + struct.pack(">IIIHH", 1000, 0, 0, 0, 0)
         + b"".join(struct.pack(">HHI", len(p) + 8, len(p), 40 * n) + p for n, p in enumerate(media)),
         "gzip": gzip.compress(pcap(frames), mtime=0), "gzip-cut": gzip.compress(pcap(frames), mtime=0)[:60],
-        "gzip-twice": gzip.compress(pcap(frames), mtime=0) * 2, "gzip-bomb": gzip.compress(pcap([]) + bytes(1 << 20), mtime=0),
+        "gzip-twice": gzip.compress(pcap(frames), mtime=0) * 2, "gzip-bomb": gzip.compress(pcap([]) + bytes(1 << 16), mtime=0),
     }
     for name, data in rows.items():
         seed("capture", name, WHOLE + data)
