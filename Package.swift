@@ -1,6 +1,16 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
+/// What the targets of tools/fuzz reach.
+let fuzzed: [Target.Dependency] = [
+  "RTPWire", "RTPProcessor", "Bitstream", "Defragment", "Reception", "BlockingIO", "Decode",
+  "Outputs", "CFFmpeg", "Transports", "Serving", "CommandLineTool", "RTPSend", "Impairment",
+  .product(name: "NIOCore", package: "swift-nio"),
+  .product(name: "NIOEmbedded", package: "swift-nio"),
+  .product(name: "NIOHTTP1", package: "swift-nio"),
+  .product(name: "NIOWebSocket", package: "swift-nio"),
+]
+
 let package = Package(
   name: "rtp-recv",
   products: [
@@ -305,9 +315,25 @@ let package = Package(
       ],
       resources: [.copy("Scripts")]
     ),
+    // What tools/fuzz feeds with made-up input; here it replays the files in Corpus.
+    .testTarget(
+      name: "FuzzTests", dependencies: fuzzed, exclude: ["Fuzzer", "seeds.py"],
+      resources: [.copy("Corpus")]),
   ],
   swiftLanguageModes: [.v6]
 )
+
+// tools/fuzz makes a program of the same files. It links libFuzzer, so no other build has it.
+if Context.environment["RTP_RECV_FUZZER"] != nil {
+  package.targets.removeAll { $0.name == "FuzzTests" }
+  package.targets.append(
+    .executableTarget(
+      name: "fuzzer", dependencies: fuzzed, path: "Tests/FuzzTests",
+      exclude: ["Corpus", "CorpusTests.swift", "seeds.py"]))
+  for target in package.targets where ["CPixels", "CFrameRing"].contains(target.name) {
+    target.cSettings = [.unsafeFlags(["-fsanitize=address"])]
+  }
+}
 
 let targetsInC: Set = ["CBox", "CFFmpeg", "CLinux", "CFrameRing", "CPixels"]
 for target in package.targets where target.type != .system && !targetsInC.contains(target.name) {
@@ -319,6 +345,6 @@ for target in package.targets where target.type != .system && !targetsInC.contai
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
   ]
   // Strict memory safety is not needed in tests.
-  let isForTests = target.type == .test || target.name == "TestSupport"
+  let isForTests = target.type == .test || ["TestSupport", "fuzzer"].contains(target.name)
   if !isForTests { target.swiftSettings?.append(.strictMemorySafety()) }
 }

@@ -205,7 +205,8 @@ struct FleetFile: Sendable {
     var names: Set<String> = []
     for key in mapping.keys {
       guard let name = key.string, !names.insert(name).inserted else { continue }
-      throw Mistake(place: Place(key), words: "there is more than one '\(name)'")
+      let quoted = isKey(name) || isName(name) ? "'\(name)'" : "of this key"
+      throw Mistake(place: Place(key), words: "there is more than one \(quoted)")
     }
   }
 

@@ -21,6 +21,8 @@ internal import NIOCore
   private var stage = Stage.member
   /// Whether zlib had more output than room for it.
   private var hasMore = false
+  /// Why nothing more can be expanded.
+  private var damage: DamagedRecording?
 
   private enum Stage {
     /// Inside a member.
@@ -53,6 +55,7 @@ internal import NIOCore
   func restart() {
     unsafe inflateReset(stream)
     (input, taken, expanded, stage, hasMore) = (ByteBuffer(), 0, 0, .member, false)
+    damage = nil
   }
 
   /// Appends at most `count` expanded bytes to `output` and returns how many; 0 if more input is
@@ -62,6 +65,7 @@ internal import NIOCore
   func read(
     atMost count: Int, into output: inout ByteBuffer
   ) throws(DamagedRecording) -> Int {
+    if let damage { throw damage }
     while input.readableBytes > 0 || hasMore {
       switch stage {
       case .over:
@@ -105,18 +109,21 @@ internal import NIOCore
       }
     }
     input.moveReaderIndex(forwardBy: min(consumed, input.readableBytes))
-    let place = taken
     taken += UInt64(consumed)
     expanded += UInt64(produced)
     if status == Z_STREAM_END { stage = .between }
     hasMore = produced == count && stage == .member
     // Without input or room there is nothing to do, which is no error.
     let isStuck = status == Z_BUF_ERROR && input.readableBytes > 0 && produced == 0
-    guard [Z_OK, Z_STREAM_END, Z_BUF_ERROR].contains(status), !isStuck else {
-      throw DamagedRecording(offset: place, reason: .compression)
+    if ![Z_OK, Z_STREAM_END, Z_BUF_ERROR].contains(status) || isStuck {
+      damage = DamagedRecording(offset: taken, reason: .compression)
+    } else if expanded > Self.freeLength,
+      expanded > taken.multipliedSaturating(Self.maximumRatio)
+    {
+      damage = DamagedRecording(offset: taken, reason: .expansion(Self.maximumRatio))
     }
-    guard expanded <= Self.freeLength || expanded <= taken.multipliedSaturating(Self.maximumRatio)
-    else { throw DamagedRecording(offset: place, reason: .expansion(Self.maximumRatio)) }
+    // What came before the damage is good.
+    if let damage, produced == 0 { throw damage }
     return produced
   }
 }

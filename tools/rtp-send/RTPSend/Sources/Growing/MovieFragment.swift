@@ -79,6 +79,12 @@ struct MovieFragment: Equatable {
       place = UInt64(sum)
     }
     if flags & 0x4 != 0 { _ = run.body.readInteger(as: UInt32.self) }
+    guard isVideo || flags & 0xF00 != 0 else {
+      // All samples of sound have one size here, and a few bytes can claim a great many.
+      let (end, overflow) = place.addingReportingOverflow(UInt64(count) * UInt64(defaults.size))
+      guard !overflow else { throw .malformed("trun") }
+      return end
+    }
     for _ in 0..<count {
       var (duration, size, shift) = (defaults.duration, defaults.size, Int64(0))
       if flags & 0x100 != 0 { duration = try run.field() }
