@@ -317,7 +317,7 @@ let package = Package(
     ),
     // What tools/fuzz feeds with made-up input; here it replays the files in Corpus.
     .testTarget(
-      name: "FuzzTests", dependencies: fuzzed, exclude: ["Fuzzer", "seeds.py"],
+      name: "FuzzTests", dependencies: fuzzed, exclude: ["Fuzzer", "REPORT.md", "seeds.py"],
       resources: [.copy("Corpus")]),
   ],
   swiftLanguageModes: [.v6]
@@ -329,7 +329,7 @@ if Context.environment["RTP_RECV_FUZZER"] != nil {
   package.targets.append(
     .executableTarget(
       name: "fuzzer", dependencies: fuzzed, path: "Tests/FuzzTests",
-      exclude: ["Corpus", "CorpusTests.swift", "seeds.py"]))
+      exclude: ["Corpus", "CorpusTests.swift", "REPORT.md", "seeds.py"]))
   for target in package.targets where ["CPixels", "CFrameRing"].contains(target.name) {
     target.cSettings = [.unsafeFlags(["-fsanitize=address"])]
   }
