@@ -11,16 +11,16 @@ struct StreamTotals: Sendable, Hashable {
   /// In seconds since the run began, or between the two moments.
   var seconds = 0.0
   /// Of the RTP packets of all tracks, as are the next two.
-  private(set) var bytes: UInt64 = 0
-  private(set) var delivered: UInt64 = 0
-  private(set) var lost: UInt64 = 0
-  private(set) var frames: UInt64 = 0
-  private(set) var accessUnits: UInt64 = 0
-  private(set) var soundUnits: UInt64 = 0
+  var bytes: UInt64 = 0
+  var delivered: UInt64 = 0
+  var lost: UInt64 = 0
+  var frames: UInt64 = 0
+  var accessUnits: UInt64 = 0
+  var soundUnits: UInt64 = 0
   /// Frames that are not as they were sent, and access units that are not whole.
-  private(set) var damaged: UInt64 = 0
+  var damaged: UInt64 = 0
   /// Access units that the decoder, and whatever an output, was too slow for.
-  private(set) var dropped: UInt64 = 0
+  var dropped: UInt64 = 0
 
   /// Of a run that has just begun.
   init() {}

@@ -1,4 +1,3 @@
-import Receiver
 import Testing
 
 @testable import CommandLineTool
@@ -6,9 +5,10 @@ import Testing
 @Suite("What is shown of a stream between two moments")
 struct StreamTotalsTests {
   private static func totals(at seconds: Int, accessUnits: UInt64) -> StreamTotals {
-    var status = Receiver.Status()
-    status.delivery.accessUnits = accessUnits
-    return StreamTotals(status, at: .seconds(seconds))
+    var totals = StreamTotals()
+    totals.seconds = Double(seconds)
+    totals.accessUnits = accessUnits
+    return totals
   }
 
   @Test("a rate is what came, through the time that it took")

@@ -52,7 +52,10 @@ struct LibraryVersionTests {
     let (sender, address) = try CommandTests.server(["--loop", "forever"])
     defer { sender.send(signal: SIGTERM) }
     let receiver = try RunningProcess(
-      Product.rtpRecv, ["udp://\(address)", "-o", "/dev/null", "--format", "yuv", "--verbose"])
+      Product.rtpRecv,
+      [
+        "udp://\(address)", "-o", "/dev/null", "--format", "yuv", "--verbose", "--sandbox", "off",
+      ])
     _ = try receiver.waitForLine(#/pictures are 256x144/#)
     let maps = try RunningProcess.output(of: "cat", ["/proc/\(receiver.processIdentifier)/maps"])
     let loaded = String(decoding: maps, as: UTF8.self)

@@ -93,7 +93,7 @@ struct PackagingTests {
     arguments: [
       "User=rtp-recv", "NoNewPrivileges=yes", "CapabilityBoundingSet=", "ProtectSystem=strict",
       "ProtectHome=yes", "PrivateDevices=yes", "LimitCORE=0", "MemoryDenyWriteExecute=yes",
-      "SystemCallFilter=@system-service", "RestrictNamespaces=yes",
+      "SystemCallFilter=@system-service @sandbox", "RestrictNamespaces=yes",
     ])
   func service(line: String) throws {
     let unit = try String(

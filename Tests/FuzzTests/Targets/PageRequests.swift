@@ -11,7 +11,7 @@ extension FuzzTarget {
     let (_, reads) = choices.reads()
     let channel = EmbeddedChannel()
     let heads = HeadCollector()
-    try channel.pipeline.syncOperations.addHandler(RequestBound())
+    try channel.pipeline.syncOperations.addHandler(RequestBound(Connections()))
     try channel.pipeline.syncOperations.configureHTTPServerPipeline(withErrorHandling: true)
     try channel.pipeline.syncOperations.addHandler(heads)
     try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
