@@ -42,7 +42,8 @@ enum Password {
     if CommandLineSecrets.ofCamera == nil {
       // Removed from the environment even if it is not used.
       let handedOver = takeFromEnvironment()
-      if password == nil { password = handedOver }
+      // It may be that of another camera, or of none.
+      if password == nil, user != nil { password = handedOver }
       if password == nil, let user { password = try ask(for: user, at: source) }
     }
     guard let password else { return nil }

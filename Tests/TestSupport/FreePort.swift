@@ -31,6 +31,16 @@ public enum FreePort {
     throw POSIXError(.EADDRNOTAVAIL)
   }
 
+  /// Whether a program has bound a socket of UDP to `port`, of which nothing but the kernel's own
+  /// list tells.
+  ///
+  /// `String(contentsOfFile:)` reads only the first page of such lists.
+  public static func isTaken(udp port: UInt16) throws -> Bool {
+    let file = try FileHandle(forReadingFrom: URL(fileURLWithPath: "/proc/net/udp"))
+    let list = String(decoding: try file.readToEnd() ?? Data(), as: UTF8.self)
+    return list.contains(String(format: ":%04X ", Int(port)))
+  }
+
   /// Returns when somebody takes connections on `port`.
   public static func waitForListener(on port: UInt16, _ name: String) throws {
     try waitUntil("\(name) takes connections on port \(port)") {
