@@ -209,8 +209,8 @@ struct DecoderOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       """
-      Decode in a process of its own, which has no network, no files and limits, and is replaced if \
-      it dies or hangs. auto (the default) warns where that is not possible, and decodes without; \
+      Decode in a process of its own, which reaches no network and no files, and is replaced if it \
+      dies, hangs or grows. auto (the default) warns where that is not possible, and decodes without; \
       require decodes nothing then; off is for debugging.
       """, valueName: "auto|require|off"))
   var sandbox = Sandbox.auto

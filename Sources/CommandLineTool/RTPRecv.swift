@@ -199,7 +199,7 @@ struct RTPRecv: AsyncParsableCommand {
   }
 
   /// What is received.
-  private var sourceArgument: SourceArgument {
+  var sourceArgument: SourceArgument {
     SourceArgument(
       CommandLineSecrets.taken.original(of: source), transports: CommandLineTool.current.transports)
   }
@@ -295,96 +295,6 @@ struct RTPRecv: AsyncParsableCommand {
         StandardError.say(.error("\(argument.shown): \(words)"))
       }
       return ExitStatus(of: error, otherwise: .cannotOpen)
-    }
-  }
-
-  /// What the options say that the transports declare.
-  private func declaredOptions() throws -> TransportOptions {
-    var options = TransportOptions()
-    // The parser finds the groups in the same way, so none is forgotten.
-    for property in Mirror(reflecting: self).children {
-      try (property.value as? any DeclaredGroup)?.apply(to: &options)
-    }
-    return options
-  }
-
-  /// The transport options, with the credentials for `source`, which `described` describes.
-  ///
-  /// - Throws: why the options cannot be used.
-  func transportOptions(
-    for source: SourceArgument, described: SessionDescription?, isShown: Bool = false
-  ) throws -> TransportOptions {
-    var options = try declaredOptions()
-    // With --reconnect, --timeout covers all connections together.
-    let timeout = stopping.reconnect ? nil : stopping.timeout
-    if let timeout { options.silence = timeout > 0 ? .after(.seconds(timeout)) : .never }
-    options.credentials = try login.credentials(for: source)
-    options.media.payloadType = media.payloadType
-    options.media.description = described
-    options.media.auxiliaryTypes = Set(
-      try mediaDescription(completedBy: described).auxiliaryTypes)
-    if case .matrix = media.fec { options.repair.takesCorrection = true }
-    options.repair.retransmissionPort = feedback.retransmissionPort
-    // What the user says takes precedence over the description.
-    if media.codec == "auto" {
-      options.media.encodings = Set(
-        CommandLineTool.current.formats.codecs.map { $0.encodingName.uppercased() })
-    }
-    // Outputs of pictures alone have no use for sound by itself.
-    let requests = try outputs.requests()
-    if isShown || requests.isEmpty
-      || requests.contains(where: { $0.format.inputs.contains(.sound) })
-    {
-      options.media.soundEncodings = Set(
-        CommandLineTool.current.formats.soundFormats.flatMap { $0.encodingNames })
-    }
-    try options.srtp.readKeys()
-    if options.srtp.keys.isEmpty { options.srtp.keys = try media.keys(in: described, options.srtp) }
-    // Sound that is not set up does not come.
-    if try expectation.rules().contains(where: \.metric.isAboutSound) {
-      options.media.wantsEverything = true
-    }
-    return options
-  }
-
-  /// The media as the options describe it, with gaps filled from `session`.
-  func mediaDescription(completedBy session: SessionDescription?) throws -> MediaDescription {
-    try feedback.completed(media.description(completedBy: session))
-  }
-
-  /// Which of `options` have no effect on the source.
-  func useless(among options: Set<String>) throws -> Set<String> {
-    let own = try CommandLineTool.current.transports.scope(
-      of: sourceArgument.bare, transport: transport, options: declaredOptions())
-    return options.filter { option in own.map { !others(than: $0, with: option).isEmpty } ?? false }
-  }
-
-  /// What has `option`, where `own` has not.
-  private func others(than own: OptionScope, with option: String) -> [String] {
-    guard !own.names.contains(option) else { return [] }
-    return CommandLineTool.current.transports.scopes.filter { $0.names.contains(option) }
-      .map(\.words)
-  }
-
-  /// Throws if an option was typed that has no effect on `source`.
-  private func checkScopes(for source: SourceArgument, _ options: TransportOptions) throws {
-    let transports = CommandLineTool.current.transports
-    let isDescribed = try transports.describesMedia(
-      of: source.bare, transport: transport, options: options)
-    guard
-      options.srtp.rollover == nil || options.srtp.hasKeys || isDescribed
-        || media.sessionDescription != nil
-    else {
-      throw ValidationError("--srtp-roc has no effect without a key; give it with --srtp-key-file")
-    }
-    let own = try transports.scope(of: source.bare, transport: transport, options: options)
-    guard let own else { return }
-    for option in CommandLineSecrets.taken.typedOptions {
-      let others = others(than: own, with: option)
-      guard !others.isEmpty else { continue }
-      let list: [String] = others.reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
-      throw ValidationError(
-        "\(option) has no effect with \(own.words); it is for \(list.joined(separator: ", "))")
     }
   }
 

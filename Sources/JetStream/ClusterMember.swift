@@ -187,6 +187,9 @@ public final class ClusterMember: Sendable {
   }
 
   /// Hears what there is, and waits a moment for more.
+  ///
+  /// libnats waits for one watcher at a time: here for the leases, which are urgent. What came for
+  /// the cameras is fetched at each tick, and 1 ms is libnats's shortest wait.
   private func listen(_ buckets: Buckets, _ known: inout Knowledge) {
     let end = Instant.now.advanced(by: Self.tick)
     repeat {

@@ -5,15 +5,25 @@ from __future__ import annotations
 import json
 import struct
 import subprocess
+import time
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Iterator, Optional
+from typing import Iterable, Iterator, Optional
 
 FRAMES_PER_SECOND = 25
 TICKS = 90_000 // FRAMES_PER_SECOND
 PAYLOAD_TYPE = 96
 MOST_PAYLOAD = 1200
+
+
+def at_pace(indices: Iterable[int], pace: float = 1 / FRAMES_PER_SECOND) -> Iterator[int]:
+    """Hands out each of `indices` at its time; `pace` is in seconds."""
+    due = time.monotonic()
+    for index in indices:
+        yield index
+        due += pace
+        time.sleep(max(0.0, due - time.monotonic()))
 
 
 @dataclass(frozen=True)

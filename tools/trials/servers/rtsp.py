@@ -5,11 +5,10 @@ from __future__ import annotations
 import socket
 import struct
 import threading
-import time
 from dataclasses import dataclass, field
 from typing import Callable, Iterable, Optional
 
-from ..media import FRAMES_PER_SECOND, Clip, Numbering
+from ..media import FRAMES_PER_SECOND, Clip, Numbering, at_pace
 from .tcp import TCPServer
 
 
@@ -135,12 +134,9 @@ class Session:
         beside: Callable[[int], object] = lambda index: None,
     ) -> None:
         """Sends pictures at their pace; `beside` is called before each."""
-        due = time.monotonic()
-        for index in indices:
+        for index in at_pace(indices, pace):
             beside(index)
             self.picture(index)
-            due += pace
-            time.sleep(max(0.0, due - time.monotonic()))
 
     def attend(self) -> None:
         """Answers what comes until the client goes."""

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import Callable, Iterable
 
-from ..media import FRAMES_PER_SECOND, Clip, Numbering
+from ..media import FRAMES_PER_SECOND, Clip, Numbering, at_pace
 from ..programs import Program
 
 class HelloServer:
@@ -78,12 +78,9 @@ class HelloServer:
         self, indices: Iterable[int], *, pace: float = 1 / FRAMES_PER_SECOND,
         beside: Callable[[int], object] = lambda index: None,
     ) -> None:
-        due = time.monotonic()
-        for index in indices:
+        for index in at_pace(indices, pace):
             beside(index)
             self.picture(index)
-            due += pace
-            time.sleep(max(0.0, due - time.monotonic()))
 
 
 class Flood:
