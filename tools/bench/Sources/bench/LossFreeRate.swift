@@ -52,21 +52,12 @@ enum LossFreeRate {
   private static func measure(
     _ peer: Peer, _ stream: Stream, _ packets: String, _ rate: Int
   ) throws -> (sent: Double, missing: Double) {
-    let port = try UDPSocket.freePort()
-    let output = "/dev/shm/rtp-recv-bench-\(port).h264"
-    defer { try? FileManager.default.removeItem(atPath: output) }
-    let receiver = try Running(peer.command(port, try stream.describe(port: port), output))
-    guard waitUntilBound(port) else {
-      throw BenchError(description: "\(peer.name) does not listen")
-    }
-    let sender = try Running([
-      ".build/release/paced-sender", packets, "\(port)", "\(rate)", "\(seconds)",
-    ])
-    let sent = Double(sender.waitUntilExit()) ?? .nan
+    let run = try PacedRun(peer, stream, packets: packets, rate: rate, seconds: seconds)
+    defer { run.discard() }
+    let sent = Double(run.sender.waitUntilExit()) ?? .nan
     usleep(700_000)
-    receiver.stop()
-    let size = (try? FileManager.default.attributesOfItem(atPath: output)[.size] as? Int) ?? 0
-    let arrived = Double(size) / stream.payloadBytesPerPacket
+    run.receiver.stop()
+    let arrived = run.arrived()
     return (sent / seconds, max(0, 1 - arrived / sent))
   }
 }

@@ -20,26 +20,13 @@ enum Throughput {
 
   /// Sends `rate` packets a second for `seconds` and measures the processor time of the middle
   /// part.
-  ///
-  /// What is written goes to memory: the output of all runs would make the kernel write to a disk
-  /// in some of them.
   static func measure(
     _ peer: Peer, of stream: Stream, packets: String, rate: Int, seconds: Double
   ) throws -> Result {
-    let port = try UDPSocket.freePort()
-    let output = "/dev/shm/rtp-recv-bench-\(port).h264"
-    defer { try? FileManager.default.removeItem(atPath: output) }
-    let receiver = try Running(peer.command(port, try stream.describe(port: port), output))
-    guard waitUntilBound(port) else {
-      throw BenchError(description: "\(peer.name) does not listen")
-    }
-    let sender = try Running([
-      ".build/release/paced-sender", packets, "\(port)", "\(rate)", "\(seconds)",
-    ])
-    return middlePart(of: receiver, fedBy: sender, for: seconds, after: settling) {
-      let size = (try? FileManager.default.attributesOfItem(atPath: output)[.size] as? Int) ?? 0
-      return Double(size) / stream.payloadBytesPerPacket
-    }
+    let run = try PacedRun(peer, stream, packets: packets, rate: rate, seconds: seconds)
+    defer { run.discard() }
+    return middlePart(
+      of: run.receiver, fedBy: run.sender, for: seconds, after: settling, arrived: run.arrived)
   }
 
   /// After so many seconds rtp-recv reads seldom where nobody waits for what it writes.
