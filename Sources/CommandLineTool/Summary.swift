@@ -135,7 +135,9 @@ enum Summary {
     let before =
       delivery.failures[.noRandomAccessPoint] ?? max(delivery.beforeKeyPicture, skipped.max() ?? 0)
     if before > 0 {
-      text += "; \(before.counted("access unit")) came before the first key picture"
+      // A new process of the decoder begins at one too.
+      let which = delivery.decoderRestarts > 0 ? "a" : "the first"
+      text += "; \(before.counted("access unit")) came before \(which) key picture"
     }
     text += "; " + losses(of: reception, inThisMachine: status.transport.lostLocally)
     if reception.reordered > 0 { text += ", \(reception.reordered) reordered" }
@@ -153,6 +155,9 @@ enum Summary {
       text +=
         "; reconnected \(connection.recoveries.times), "
         + "\(connection.withoutMedia.seconds.formatted(digits: 1)) s missed"
+    }
+    if status.delivery.decoderRestarts > 0 {
+      text += "; the decoder's process was replaced \(status.delivery.decoderRestarts.times)"
     }
     let leftOut = status.delivery.droppedBeforeDecoder
     if leftOut > 0 {
@@ -202,6 +207,7 @@ enum Summary {
       (delivery.conditions[.repeated] ?? 0, "repeated"),
       (skipped, "skipped"),
       (delivery.failures[.decoder] ?? 0, "not decodable"),
+      (delivery.failures[.decoderLost] ?? 0, "lost with the decoder's process"),
     ]
     let parts = counts.filter { $0.count > 0 }.map { "\($0.count) \($0.word)" }
     var text = parts.isEmpty ? "" : "; pictures: " + parts.joined(separator: ", ")

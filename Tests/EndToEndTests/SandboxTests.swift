@@ -28,7 +28,15 @@ struct SandboxTests {
     #expect(statistics["delivery", "decoder_restarts"] == 1)
     #expect(statistics["delivery", "access_units"] == 120)
     // What waited while the next process began was decoded by it, from a key picture on.
-    #expect(statistics["delivery", "frames"] >= 60)
+    let frames = statistics["delivery", "frames"]
+    #expect(frames >= 60)
+    #expect(statistics["delivery", "intact"] == frames)
+    let lost = ["decoder_lost", "no_random_access_point"].map {
+      max(0, statistics["delivery", "decode_failures", $0])
+    }
+    #expect(frames + lost[0] + lost[1] == 120)
+    #expect(receiver.standardError.contains("the decoder's process was replaced once"))
+    #expect(!receiver.standardError.contains("the first key picture"))
   }
 
   @Test("Ctrl-C in a terminal reaches both, and the last pictures are written all the same")
