@@ -26,6 +26,10 @@ final class JetStreamReceiver: PacketReceiver {
   private let reached: NIOLoopBoundBox<JetStreamReceiver?>
   /// What is received, once that is described.
   private var media: [MediaDescription]?
+  /// Who sends each track.
+  private var sources: [Int: UInt32] = [:]
+  /// The tracks of which nothing has come since the last description.
+  private var newlyDescribed: Set<Int> = []
   private var isHeld = false
   /// The last message of a recording; `nil` for what is still to come.
   private var last: UInt64?
@@ -136,11 +140,35 @@ final class JetStreamReceiver: PacketReceiver {
         counters.empty += 1
         continue
       }
+      if let former = succeeded(by: packet, on: track) {
+        sink.receive(Datagram(bytes: Self.goodbye(of: former), arrival: now, track: track))
+      }
       counters.delivered += 1
       counters.deliveredBytes += UInt64(packet.readableBytes)
       sink.receive(Datagram(bytes: packet, arrival: now, track: track))
       guard case .open = phase else { return }
     }
+  }
+
+  /// The source whose place `packet` takes on `track`, as the first packet behind a description.
+  ///
+  /// Publishers follow one another without having said goodbye, because they died or lost their
+  /// lease; only one at a time has a camera. Otherwise the next one would not be believed for as
+  /// long as the former one may just be silent.
+  private func succeeded(by packet: ByteBuffer, on track: Int) -> UInt32? {
+    guard !RTCPPacket.recognizes(packet), let packet = try? RTPPacket(parsing: packet),
+      newlyDescribed.remove(track) != nil
+    else { return nil }
+    defer { sources[track] = packet.ssrc }
+    return sources[track].flatMap { $0 == packet.ssrc ? nil : $0 }
+  }
+
+  /// An empty receiver report and BYE (RFC 3550 §6.4.2, §6.6).
+  private static func goodbye(of source: UInt32) -> ByteBuffer {
+    var bytes = ByteBuffer()
+    bytes.writeMultipleIntegers(UInt8(0x80), UInt8(201), UInt16(1), source)
+    bytes.writeMultipleIntegers(UInt8(0x81), UInt8(203), UInt16(1), source)
+    return bytes
   }
 
   /// Takes a description; another one than before ends this, since what follows is something else.
@@ -155,6 +183,7 @@ final class JetStreamReceiver: PacketReceiver {
         counters[.malformed] += 1
         return
       }
+      newlyDescribed = Set(described.indices)
       guard let media else {
         self.media = described
         return sink.describe(described)

@@ -52,6 +52,18 @@ struct NATSTests {
     #expect(try server.messages(of: "door") > 95)
   }
 
+  @Test(
+    "what one machine published before another one followed it is there",
+    arguments: Clip.Codec.allCases)
+  func followed(codec: Clip.Codec) throws {
+    let server = try NATSServer()
+    let (first, _) = try Self.publish(codec, 90, to: server.url("door"))
+    let (second, _) = try Self.publish(codec, 60, to: server.url("door"))
+    let (stream, hashes) = try Self.receive(server.url("door"), codec)
+    #expect(try Self.bytes(stream) == Self.bytes(first) + Self.bytes(second))
+    #expect(try hashes == FFmpeg.frameHashes(of: first) + FFmpeg.frameHashes(of: second))
+  }
+
   @Test("losses are the same for whoever receives them from there", arguments: Clip.Codec.allCases)
   func losses(codec: Clip.Codec) throws {
     let server = try NATSServer()
