@@ -72,6 +72,8 @@ enum Statistics {
     object.add("bytes", reception.receivedBytes)
     object.add("lost", reception.lost)
     object.add("loss_percent", reception.lossPercentage)
+    object.add("late", reception.late)
+    object.add("duplicate", reception.duplicate)
     object.add("jitter_ms", track.jitter * 1000)
     if let sound = track.sound { object.add("sound", Self.sound(sound)) }
     return object

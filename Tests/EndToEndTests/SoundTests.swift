@@ -89,10 +89,14 @@ struct SoundTests {
 
   /// What the last line of the statistics says of the sound.
   private static func sound(of receiver: RunningProcess) throws -> [String: Any]? {
+    try tracks(of: receiver).lazy.compactMap { $0["sound"] as? [String: Any] }.first
+  }
+
+  /// What the last line of the statistics says of the tracks.
+  private static func tracks(of receiver: RunningProcess) throws -> [[String: Any]] {
     let line = String(decoding: receiver.standardOutput, as: UTF8.self).split(separator: "\n").last
     let object = try JSONSerialization.jsonObject(with: Data(try #require(line).utf8))
-    let tracks = (object as? [String: Any])?["tracks"] as? [[String: Any]]
-    return tracks?.lazy.compactMap { $0["sound"] as? [String: Any] }.first
+    return (object as? [String: Any])?["tracks"] as? [[String: Any]] ?? []
   }
 
   /// Serves two seconds of the pattern with AAC, as fast as it is read.
@@ -126,6 +130,27 @@ struct SoundTests {
     }
     server.process.send(signal: SIGTERM)
     try server.process.waitForExit()
+  }
+
+  @Test("what is lost or comes twice is told of each track")
+  func lossesOfTracks() throws {
+    let description = try Scratch.path("sdp")
+    let server = try SendingServer(
+      "pattern",
+      ["--audio", "aac", "--size", "256x144", "--frames", "120", "--fast", "--sdp", description]
+        + ["--loss", "0.03", "--duplicate", "0.05", "--seed", "5", "--stats", "-"])
+    let receiver = try RunningProcess(
+      Product.rtpRecv, [server.url, "--sdp", description, "--stats", "-"])
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    server.process.send(signal: SIGTERM)
+    try server.process.waitForExit()
+    let sent = try Statistics(lastLineOf: server.process)
+    let tracks = try Self.tracks(of: receiver)
+    #expect(tracks.count == 2 && sent["lost"] > 0 && sent["duplicated"] > 0)
+    for (name, sum) in [("lost", sent["lost"]), ("duplicate", sent["duplicated"]), ("late", 0)] {
+      let counts = tracks.map { $0[name] as? Int ?? -1 }
+      #expect(counts.reduce(0, +) == sum, "\(name): \(counts)")
+    }
   }
 
   @Test(

@@ -68,9 +68,8 @@ def between(sender: str, receiver: str, folder: Path) -> list[Equation]:
         return [Equation(f"{sender} → {receiver}", 0, 1, "no statistics")]
     transport = came["transport"]
     refused = ("empty", "foreign_origin", "unproven_source", "rtcp_without_media", "not_rtp")
-    lost = came["rtp"]["lost"] + sum(
-        track["lost"] for track in came["tracks"] if track["kind"] == "audio" and track["chosen"])
-    late = came["rtp"]["late"]
+    tracks = [track for track in came["tracks"] if track["chosen"]]
+    lost, late = (sum(track[count] for track in tracks) for count in ("lost", "late"))
     return [
         Equation(
             f"{sender} → {receiver}: datagrams", sent["datagrams"],
