@@ -1,0 +1,107 @@
+import ArgumentParser
+import Defragment
+import RTPWire
+import Receiver
+import Transports
+
+struct MediaOptions: ParsableArguments {
+  @Option(
+    name: .customLong("sdp"),
+    help: ArgumentHelp("A session description of SOURCE.", valueName: "file"), completion: .file(),
+    transform: CommandLineSecrets.path)
+  var sessionDescription: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "\(CommandLineTool.current.formats.names), or auto to recognize it by the packets.",
+      valueName: "name"),
+    completion: .list(CommandLineTool.current.formats.codecs.map(\.name) + ["auto"]))
+  var codec = "auto"
+
+  @Option(
+    parsing: .unconditional,
+    help: ArgumentHelp("The RTP payload type, 0 to 127; by default any.", valueName: "n"))
+  var payloadType: UInt8?
+
+  @Option(
+    parsing: .unconditional,
+    help: ArgumentHelp("RTP clock ticks a second; by default 90000.", valueName: "n"))
+  var clockRate: UInt32?
+
+  @Option(
+    help: ArgumentHelp(
+      """
+      Rebuild lost packets from correction packets of payload type PT: ulpfec (RFC 5109, numbered \
+      with the media), flexfec (RFC 8627) or flexfec-03; add red:PT if packets come in RED (RFC \
+      2198). Not needed with SDP. Or st2022-1 (SMPTE ST 2022-1), which comes to the ports two and four \
+      above that of the media.
+      """, valueName: "format:pt[,red:pt]|st2022-1"))
+  var fec: CorrectionArgument?
+
+  @Option(
+    parsing: .unconditional,
+    help: ArgumentHelp(
+      "How long to wait for a missing packet; 0 does not wait.", valueName: "ms"))
+  var reorderWindow = 200
+
+  func validate() throws {
+    guard codec == "auto" || CommandLineTool.current.formats.codec(named: codec) != nil else {
+      throw ValidationError(
+        "no codec named '\(codec)'; there are auto, \(CommandLineTool.current.formats.names)")
+    }
+    guard (payloadType ?? 0) < 128 else { throw ValidationError("--payload-type must be 0 to 127") }
+    guard clockRate != 0 else { throw ValidationError("--clock-rate must be at least 1") }
+    if let payloadType, let fec, fec.payloadTypes.contains(payloadType) {
+      throw ValidationError("--fec needs payload types that are not that of the media")
+    }
+    guard (0...5000).contains(reorderWindow) else {
+      throw ValidationError("the reorder window is 0 to 5000 ms")
+    }
+  }
+
+  /// Reads the SDP file, if one is given; that may be a pipe, which can be read only once.
+  func session() throws(TransportError) -> SessionDescription? {
+    guard let sessionDescription else { return nil }
+    return try SessionDescription(contentsOf: sessionDescription)
+  }
+
+  /// The media as described by the options, with gaps filled from `session`, the SDP file's.
+  func description(completedBy session: SessionDescription?) throws -> MediaDescription {
+    var own = MediaDescription(
+      payloadType: payloadType,
+      encodingName: CommandLineTool.current.formats.codec(named: codec)?.encodingName,
+      clockRate: clockRate)
+    fec?.describe(in: &own)
+    guard let sessionDescription, let session else { return own }
+    guard let media = session.video ?? session.sound else {
+      throw ValidationError("\(sessionDescription) describes no video and no sound")
+    }
+    return own.completed(by: media.description)
+  }
+}
+
+extension MediaOptions {
+  /// The keys in `session`, the SDP file's, for the received stream, if any.
+  func keys(
+    in session: SessionDescription?, _ options: SRTPOptions
+  ) throws -> [SRTPKeyMaterial] {
+    guard let sessionDescription, let session else { return [] }
+    guard let media = session.video ?? session.sound, !media.cryptos.isEmpty else { return [] }
+    let exposure = session.isExposed ? "others can read \(sessionDescription)" : nil
+    guard case .fixed(let keys) = try media.protection(options, exposure: exposure).keys else {
+      return []
+    }
+    return keys
+  }
+}
+
+extension SessionDescription {
+  /// The first section of sound, which comes from the sender.
+  fileprivate var sound: Media? { media.first { $0.kind == .audio && !$0.isBackChannel } }
+
+  /// The sound, where there is video too.
+  var soundBesideVideo: MediaDescription? { video == nil ? nil : sound?.description }
+
+  /// The first video section that is not for retransmissions.
+  fileprivate var video: Media? { media.first { $0.kind == .video && !$0.isRetransmission } }
+}

@@ -1,0 +1,57 @@
+import ArgumentParser
+
+struct StoppingOptions: ParsableArguments {
+  @Option(
+    name: .customLong("frames"), parsing: .unconditional,
+    help: ArgumentHelp(
+      """
+      Stop after this many frames or, where nothing is decoded, access units: of recordings alone, \
+      those from the first intact key picture on, with which they begin.
+      """, valueName: "n"))
+  var frameLimit: Int?
+
+  /// The wanted number of frames.
+  var frames: UInt64? { frameLimit.map { UInt64(clamping: $0) } }
+
+  @Option(
+    name: .customLong("duration"), parsing: .unconditional,
+    help: ArgumentHelp(
+      """
+      Stop this long after the first packet, in seconds, or with a unit: 90s, 10m, 1h. A stream that \
+      ends before is no error, and why it ended is said.
+      """, valueName: "time"), transform: Seconds.read)
+  var chosenDuration: Seconds?
+
+  /// In seconds.
+  var duration: Double? { chosenDuration?.seconds }
+
+  @Option(
+    name: .customLong("timeout"), parsing: .unconditional,
+    help: ArgumentHelp(
+      """
+      How long to wait for media, at the start and after a pause, as in --duration; 0 waits forever. \
+      By default 10 s, and 5 s for servers that are connected to (RTSP, HTTP, TCP); forever with \
+      --reconnect, and for the first packet of rtp://.
+      """, valueName: "time"), transform: Seconds.read)
+  var chosenTimeout: Seconds?
+
+  /// In seconds.
+  var timeout: Double? { chosenTimeout?.seconds }
+
+  @Flag(
+    help: """
+      Connect again when the stream ends, breaks off or cannot be opened; outputs continue. The wait \
+      grows from 0.5 s to 30 s, and is 30 s after refused credentials. A wrong URL, an untrusted \
+      certificate and a missing password end the run.
+      """)
+  var reconnect = false
+
+  func validate() throws {
+    guard frameLimit ?? 1 >= 1 else { throw ValidationError("--frames must be at least 1") }
+    for (name, seconds) in [("--duration", duration), ("--timeout", timeout)] {
+      guard (0...31_536_000).contains(seconds ?? 0) else {
+        throw ValidationError("\(name) must be at least 0 s, and at most one year")
+      }
+    }
+  }
+}
