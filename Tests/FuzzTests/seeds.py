@@ -655,5 +655,31 @@ def files():
         seed("page-websocket", name + "-bytewise", BYTEWISE + data)
 
 
-for part in (packets, order, video, sound, descriptions, connections, headers, sessions, files):
+# --- The decoder's process --------------------------------------------------------------------
+
+def box():
+    """As FuzzTarget.decoderReports reads it: walls, units, whether the beginning is made up too."""
+    def frame(kind=3, format=0, width=16, height=16, planes=((0, 16), (512, 8), (1024, 8)), memory=1):
+        places = b"".join(struct.pack(">IH", offset, stride) for offset, stride in planes)
+        return (bytes([kind, format, width, height, len(planes)]) + places + bytes([4, 9, memory, 1, 1])
+                + b"\0\x10")
+    memory = b"\1" + struct.pack(">I", 4096)
+    done = b"\6\1\1"
+    for name, reports in {
+            "frame": memory + frame() + done, "two-frames": memory + frame() + done + frame() + done,
+            "beyond": memory + frame(planes=((4090, 16), (512, 8), (1024, 8))) + done,
+            "narrow": memory + frame(planes=((0, 8), (512, 8), (1024, 8))) + done,
+            "few-planes": memory + frame(planes=((0, 16),)) + done, "unknown-format": memory + frame(format=127) + done,
+            "ten-bits": memory + frame(format=62, planes=((0, 32), (1024, 16), (2048, 16))) + done,
+            "no-memory": frame() + done, "dropped": memory + b"\2\1" + frame() + done,
+            "huge": memory + frame(width=255, height=255) + done, "empty": memory + frame(width=0) + done,
+            "failure": b"\5\2\1" + done, "bytes": b"\0\x05\5\0\0\0\0", "greedy": memory * 20, "ready-again": b"\x08\0",
+            "nothing": b""}.items():
+        seed("box", name, b"\x07\2\0" + reports)
+        seed("box", name + "-at-once", b"\x07\2\1" + reports)
+    for place in range(0, 160, 7):
+        seed("box", f"frame-with-byte-{place}", b"\x07\2\0" + memory + frame(kind=7) + bytes([place, 0xFF]) + done)
+
+
+for part in (packets, order, video, sound, descriptions, connections, headers, sessions, files, box):
     part()

@@ -18,7 +18,7 @@ final class BoxSession {
   private static let leastInput = 1 << 20
 
   private let box: DecoderBox
-  private let process: BoxProcess
+  private let channel: BoxChannel
   private let maximumPixels: Int
   private var input: SharedMemory?
   private var pieces: [UInt32: SharedMemory] = [:]
@@ -27,15 +27,15 @@ final class BoxSession {
   private let returned = ReturnedFrames()
   private let pool: FramePool
 
-  /// Opens a decoder in `process`, once that is ready.
+  /// Opens a decoder in the process behind `channel`, once that is ready.
   ///
   /// - Throws: ``BoxFault``.
   init(
-    in process: BoxProcess, of box: DecoderBox, codec: VideoCodec,
+    over channel: BoxChannel, of box: DecoderBox, codec: VideoCodec,
     configuration: VideoDecoder.Configuration, pool: FramePool,
     onReady: (BoxWalls) throws(BoxFault) -> Void
   ) throws(BoxFault) {
-    self.process = process
+    self.channel = channel
     self.box = box
     self.pool = pool
     maximumPixels = configuration.maximumPixels
@@ -45,18 +45,13 @@ final class BoxSession {
     default: throw .breach("it did not say that it is ready")
     }
     let opening = BoxOpening(codec: codec, configuration: configuration)
-    try process.channel.send(BoxRequest.open(opening).message)
+    try channel.send(BoxRequest.open(opening).message)
     switch try report(within: box.startingPatience) {
     case .opened: break
     case .refused(let error): throw .refused(error)
     default: throw .breach("it did not say whether it is open")
     }
   }
-
-  /// Ends the process.
-  ///
-  /// - Returns: its status as wait(2) has it.
-  func end() -> Int32 { process.end() }
 
   /// Hands over the parameter sets that came so far.
   func take(parameterSets sets: [ByteBuffer]) throws(BoxFault) {
@@ -67,7 +62,7 @@ final class BoxSession {
       bytes.writeImmutableBuffer(set)
     }
     try write([bytes])
-    try process.channel.send(BoxRequest.parameterSets(count: bytes.readableBytes).message)
+    try channel.send(BoxRequest.parameterSets(count: bytes.readableBytes).message)
   }
 
   /// Hands over an access unit; ``reports(_:)`` follows.
@@ -77,12 +72,12 @@ final class BoxSession {
     let request = BoxRequest.decode(
       number: number, head: head.readableBytes, body: unit.bytes.readableBytes,
       returned: returned.take())
-    try process.channel.send(request.message)
+    try channel.send(request.message)
   }
 
   /// Has every picture come out; ``reports(_:)`` follows.
   func beginFlush() throws(BoxFault) {
-    try process.channel.send(BoxRequest.flush(returned: returned.take()).message)
+    try channel.send(BoxRequest.flush(returned: returned.take()).message)
   }
 
   /// Takes what the process says until it is done with what was asked.
@@ -106,7 +101,7 @@ final class BoxSession {
   }
 
   private func report(within limit: Duration) throws(BoxFault) -> BoxReport {
-    let (message, descriptor) = try process.channel.receive(within: limit)
+    let (message, descriptor) = try channel.receive(within: limit)
     if descriptor >= 0 {
       close(descriptor)
       throw .breach("it sent a descriptor")
@@ -138,7 +133,7 @@ final class BoxSession {
       throw .notStarted(code: ENOMEM)
     }
     defer { close(descriptor) }
-    try process.channel.send(BoxRequest.input(count: size).message, with: descriptor)
+    try channel.send(BoxRequest.input(count: size).message, with: descriptor)
     input = memory
   }
 
@@ -146,11 +141,11 @@ final class BoxSession {
   private func grant(_ count: Int) throws(BoxFault) {
     guard count > 0, count <= box.pictureMemory - memory, pieces.count < Self.mostPieces,
       let (piece, descriptor) = SharedMemory.make(count, otherMayWrite: true)
-    else { return try process.channel.send(BoxRequest.memory(number: 0, count: count).message) }
+    else { return try channel.send(BoxRequest.memory(number: 0, count: count).message) }
     defer { close(descriptor) }
     pieceNumber += 1
     let request = BoxRequest.memory(number: pieceNumber, count: count)
-    try process.channel.send(request.message, with: descriptor)
+    try channel.send(request.message, with: descriptor)
     pieces[pieceNumber] = piece
     memory += count
   }

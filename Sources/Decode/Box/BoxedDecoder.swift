@@ -158,7 +158,7 @@ final class BoxedDecoder: UnitDecoding {
     do throws(BoxFault) {
       guard let process = try startedProcess() else { return nil }
       let opened = try BoxSession(
-        in: process, of: box, codec: codec, configuration: configuration, pool: pool
+        over: process.channel, of: box, codec: codec, configuration: configuration, pool: pool
       ) { walls throws(BoxFault) in try check(walls) }
       try opened.take(parameterSets: sets.units)
       if !sets.units.isEmpty { _ = try opened.reports { _ throws(BoxFault) in } }
