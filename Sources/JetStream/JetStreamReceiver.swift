@@ -88,26 +88,37 @@ final class JetStreamReceiver: PacketReceiver {
 
   private func deliver() {
     guard case .open(let sink) = phase, !isHeld else { return }
-    let (messages, isAll) = reading.takeWaiting(atMost: Self.turn)
     let now = Instant(NIODeadline.now())
     counters[.expired] = reading.monitor.quietly(\.expired)
+    var taken = 0
+    var isAll = false
     var isOver = false
-    for message in messages {
+    // The sink may hold this in the middle.
+    while taken < Self.turn, !isHeld {
+      guard let message = reading.takeNext() else {
+        isAll = true
+        break
+      }
       isOver = last.map { message.sequence > $0 } ?? false
       guard !isOver else { break }
+      taken += 1
       let time = last == nil ? now : Instant(nanoseconds: message.time)
       lastArrival = max(lastArrival, time)
       guard take(message, at: lastArrival, for: sink) else { return }
       counters[.position] = message.sequence
     }
-    if !messages.isEmpty { sink.readCompleted(at: lastArrival) }
+    if taken > 0 { sink.readCompleted(at: lastArrival) }
     guard case .open = phase else { return }
     if isOver || last.map({ counters[.position] >= $0 }) == true { return end(.ended) }
     if !isAll {
-      eventLoop.execute { [reached] in reached.value?.deliver() }
+      deliverLater()
     } else if let failure {
       end(.failed(failure))
     }
+  }
+
+  private func deliverLater() {
+    eventLoop.execute { [reached] in reached.value?.deliver() }
   }
 
   /// Takes a message; `false` if this has ended.
@@ -199,7 +210,8 @@ final class JetStreamReceiver: PacketReceiver {
 
   func holdReading(_ isHeld: Bool) {
     self.isHeld = isHeld
-    if !isHeld { deliver() }
+    // This may be called from within a message, whose rest comes first.
+    if !isHeld { deliverLater() }
   }
 
   func close() { end(.closed) }

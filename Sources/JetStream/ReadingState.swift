@@ -15,10 +15,10 @@ final class ReadingState: NATSLink.Watcher, StreamSubscription.Taker {
     var lastSequence: UInt64 = 0
     /// Messages that were gone before they were delivered.
     var expired: UInt64 = 0
-    var waiting: [StreamSubscription.Message] = []
+    var waiting = CircularBuffer<StreamSubscription.Message>()
     var waitingBytes = 0
     var isClosed = false
-    /// Whether the event loop knows that there is something.
+    /// Whether the event loop knows that there is something, or will look.
     var isAnnounced = false
   }
 
@@ -68,22 +68,22 @@ final class ReadingState: NATSLink.Watcher, StreamSubscription.Taker {
     if announces == true { announce() }
   }
 
-  /// Takes what waits, up to `count` messages; the caller is told again once there is more, if this
-  /// is all.
-  func takeWaiting(atMost count: Int) -> (messages: [StreamSubscription.Message], isAll: Bool) {
+  /// Takes the next message; if there is none, the caller is told once there is.
+  func takeNext() -> StreamSubscription.Message? {
     monitor.update { value in
-      let taken = Array(value.waiting.prefix(count))
-      value.waiting.removeFirst(taken.count)
-      value.waitingBytes -= taken.reduce(0) { $0 + $1.payload.readableBytes }
-      if value.waiting.isEmpty { value.isAnnounced = false }
-      return (taken, value.waiting.isEmpty)
+      guard let message = value.waiting.popFirst() else {
+        value.isAnnounced = false
+        return nil
+      }
+      value.waitingBytes -= message.payload.readableBytes
+      return message
     }
   }
 
   func close() {
     monitor.update { value in
       value.isClosed = true
-      value.waiting = []
+      value.waiting.removeAll()
       value.waitingBytes = 0
     }
   }

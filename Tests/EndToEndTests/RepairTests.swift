@@ -31,7 +31,7 @@ struct RepairTests {
   }
 
   /// A machine that is busy with other things may keep either end from its work for a while.
-  private static let patience = ["--reorder-window", "1000"]
+  private static let patience = ["--reorder-window", "3000"]
 
   static let cases = [
     Case(codec: .h264), Case(codec: .h265, isProtected: true),

@@ -2,6 +2,7 @@ import BlockingIO
 import Decode
 public import Defragment
 import NIOCore
+import RTPWire
 import Synchronization
 
 /// A camera on the page: takes what is received, and hands it to the viewers that watch it.
@@ -30,16 +31,35 @@ public final class LiveCamera: Sendable {
     var listeners: [ObjectIdentifier: Viewer] = [:]
     /// Decodes for those that get JPEG.
     var feed: JPEGFeed?
+    /// When the first picture came that nobody wanted as JPEG any more.
+    var feedIdleSince: Instant?
     var events = CircularBuffer<LiveEvent>()
     var ask: Asking?
     var attention: (@Sendable (Bool) -> Void)?
 
     var isWatched: Bool { !watchers.isEmpty || !listeners.isEmpty }
     var wantsJPEG: Bool { watchers.values.contains { $0.form == .jpeg } }
+
+    /// Notes that a picture came at `now`; returns the feed once it has gone on for nobody long
+    /// enough.
+    mutating func takeIdleFeed(at now: Instant) -> JPEGFeed? {
+      guard feed != nil, !wantsJPEG else { return nil }
+      let since = feedIdleSince ?? now
+      feedIdleSince = since
+      return since.duration(to: now) < LiveCamera.feedLinger ? nil : takeFeed()
+    }
+
+    mutating func takeFeed() -> JPEGFeed? {
+      defer { (feed, feedIdleSince) = (nil, nil) }
+      return feed
+    }
   }
 
   /// What is remembered of what happened.
   static let mostEvents = 200
+  /// How long decoding for JPEG goes on when nobody watches: who comes and goes all the time must
+  /// not begin a decoder each time.
+  static let feedLinger = Duration.seconds(5)
 
   init(
     name: String, number: UInt16, source: String, box: DecoderBox?,
@@ -78,24 +98,28 @@ public final class LiveCamera: Sendable {
 
   /// Ends the run.
   public func end() {
-    state.withLock { state in
+    let feed = state.withLock { state in
       (state.ask, state.attention) = (nil, nil)
       state.stream.restart()
+      return state.wantsJPEG ? nil : state.takeFeed()
     }
+    feed?.end()
   }
 
   /// Takes an access unit of the pictures.
   public func take(_ unit: AccessUnit) {
-    let (unit, watchers, feed) = state.withLock { state in
+    let arrival = unit.lastArrival
+    let (unit, watchers, idle, feed) = state.withLock { state in
       let unit = state.stream.take(unit)
       state.group.append(
         unit, within: state.isWatched ? PictureGroup.limits.bytes : state.share)
-      return (unit, state.watchers, state.feed)
+      let idle = state.takeIdleFeed(at: arrival)
+      return (unit, state.watchers, idle, state.feed)
     }
-    guard !watchers.isEmpty else { return }
+    idle?.end()
     feed?.submit(unit)
     for (viewer, form) in watchers.values where form == .coded { viewer.offer(unit, of: number) }
-    if feed == nil { openFeed() }
+    if feed == nil, !watchers.isEmpty { openFeed() }
   }
 
   /// Takes a unit of the sound.
@@ -151,16 +175,17 @@ public final class LiveCamera: Sendable {
   }
 
   private func change(_ body: (inout State) -> Void) {
-    let (attention, feed) = state.withLock { state -> ((@Sendable (Bool) -> Void)?, JPEGFeed?) in
+    let attention = state.withLock { state -> (@Sendable (Bool) -> Void)? in
       let wasWatched = state.isWatched
       body(&state)
-      let feed = state.wantsJPEG ? nil : state.feed
-      if feed != nil { state.feed = nil }
-      return (state.isWatched != wasWatched ? state.attention : nil, feed)
+      if state.wantsJPEG { state.feedIdleSince = nil }
+      return state.isWatched != wasWatched ? state.attention : nil
     }
-    feed?.end()
     attention?(state.withLock(\.isWatched))
   }
+
+  /// What decodes for JPEG now.
+  var feed: JPEGFeed? { state.withLock(\.feed) }
 
   /// Begins to decode, if somebody wants JPEG and there is something to begin with.
   private func openFeed() {

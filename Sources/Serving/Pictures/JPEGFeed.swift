@@ -9,7 +9,7 @@ import RTPWire
 import Synchronization
 
 /// Decodes a camera's pictures and makes JPEG of them, for browsers that cannot decode them; exists
-/// only while one watches.
+/// while one watches, and a little longer.
 final class JPEGFeed: Sendable {
   /// Enough to see what happens; each costs decoding, encoding, and ten times the bytes.
   static let leastInterval = Duration.milliseconds(120)

@@ -8,7 +8,8 @@ struct Statistics {
 
   /// Reads the last line that `process` has written to standard output.
   init(lastLineOf process: RunningProcess) throws {
-    self = try #require(try Self.lines(of: process).last)
+    let text = String(decoding: process.standardOutput, as: UTF8.self)
+    self = try Self(#require(text.split(separator: "\n").last))
   }
 
   /// Reads a file of one line.
