@@ -1,7 +1,7 @@
 /// How a picture depends on others, as far as its NAL unit headers show.
 public struct PictureDependency: Sendable, Hashable {
   /// Which pictures it may refer to.
-  public enum References: Sendable, Hashable {
+  public enum References: Sendable, Hashable, CaseIterable {
     /// None, and no picture output after it refers to what came before it: IDR pictures, and all
     /// intra random-access points of H.265.
     case none

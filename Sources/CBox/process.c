@@ -5,13 +5,15 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-static int spawn(const char *executable, const char *argument, int theirs, int *process) {
+static int spawn(const char *executable, const char *argument, int theirs, pid_t *process) {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
   int error = posix_spawn_file_actions_init(&actions);
@@ -57,17 +59,34 @@ static int spawn(const char *executable, const char *argument, int theirs, int *
 int box_start(const char *executable, const char *argument, int *process) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return -1;
-  int error = spawn(executable, argument, ends[1], process);
+  pid_t number = 0;
+  int error = spawn(executable, argument, ends[1], &number);
   close(ends[1]);
-  if (!error) return ends[0];
+  if (!error) {
+    *process = pidfd_open(number, 0);
+    if (*process >= 0) return ends[0];
+    error = errno;
+    kill(number, SIGKILL);
+    waitpid(number, NULL, 0);
+  }
   close(ends[0]);
   errno = error;
   return -1;
 }
 
 int box_end(int process) {
-  kill(process, SIGKILL);
-  int status = 0;
-  while (waitpid(process, &status, 0) < 0 && errno == EINTR) {}
-  return status;
+  pidfd_send_signal(process, SIGKILL, NULL, 0);
+  siginfo_t end = {0};
+  int result;
+  do result = waitid(P_PIDFD, process, &end, WEXITED);
+  while (result < 0 && errno == EINTR);
+  if (result < 0) {
+    // Nobody can be waited for, but its descriptor is readable once it is gone.
+    struct pollfd gone = {.fd = process, .events = POLLIN};
+    while (poll(&gone, 1, -1) < 0 && errno == EINTR) {}
+  }
+  close(process);
+  if (result < 0) return 0;
+  return end.si_code == CLD_EXITED ? (end.si_status & 0xFF) << 8
+                                   : end.si_status | (end.si_code == CLD_DUMPED ? 0x80 : 0);
 }

@@ -5,7 +5,7 @@ public import RTPWire
 /// One access unit as it arrived: the NAL units of one picture in decoding order.
 public struct AccessUnit: Sendable {
   /// How completely the unit arrived.
-  public enum Integrity: Sendable, Hashable {
+  public enum Integrity: Sendable, Hashable, CaseIterable {
     /// Nothing is missing.
     case whole
     /// The picture is complete, but packets directly before it are missing: other pictures, or this

@@ -2,6 +2,7 @@ import Decode
 import Defragment
 import Foundation
 import RTPWire
+import Synchronization
 import TestSupport
 import Testing
 
@@ -68,6 +69,23 @@ import Testing
     }
     #expect(cause.contains(words), "\(cause)")
     #expect(DecoderProcesses.all(isEnded: true) == [])
+  }
+
+  @Test("whoever takes frames may take longer than a decoder may work")
+  func slowTaker() async throws {
+    let folder = try TemporaryFolder()
+    var box = try box("asking-later", in: folder)
+    (box.patience, box.longestWork) = (.seconds(10), .seconds(2))
+    let clip = Clip(name: "hostile", width: 64, height: 48, frames: 1)
+    let units = clip.accessUnits(of: try clip.encoded())
+    let events = Mutex<[DecoderBoxEvent]>([])
+    let decoder = try VideoDecoder(
+      codec: units[0].codec, configuration: BoxTests.configuration(box),
+      onFrame: { _ in usleep(2_500_000) }, onFailure: { _ in },
+      onEvent: { event in events.withLock { $0.append(event) } })
+    try await decoder.decode(units[0])
+    await decoder.close()
+    #expect(events.withLock { $0 } == [])
   }
 
   @Test("a frame that comes twice comes once")

@@ -11,10 +11,11 @@ enum { BOX_SOCKET = 3 };
 
 // Starts `executable` with `argument`, nothing of the environment but where libraries are, standard
 // input, output and error on /dev/null, and a socket as descriptor BOX_SOCKET. Returns this side's
-// end, or -1 with errno.
+// end, and a descriptor of the process (pidfd), or -1 with errno.
 int box_start(const char *executable, const char *argument, int *process);
 
-// Kills the process and waits for its end. Returns its status as wait(2) has it.
+// Kills the process, waits for its end and closes its descriptor. Returns its status as wait(2) has
+// it; 0 where this program ignores SIGCHLD, so that nobody knows.
 int box_end(int process);
 
 // Sends one message, with a descriptor unless that is -1. Returns 0, or -1 with errno: EAGAIN if there is

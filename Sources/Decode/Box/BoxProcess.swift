@@ -7,7 +7,8 @@ import Synchronization
 /// Nothing is left of it once this object is gone.
 final class BoxProcess: Sendable {
   let channel: BoxChannel
-  private let number: Int32
+  /// The process, by a descriptor: its number may be another one's after its end.
+  private let handle: Int32
   /// The status with which it ended.
   private let status = Mutex<Int32?>(nil)
 
@@ -16,11 +17,11 @@ final class BoxProcess: Sendable {
   ///
   /// - Throws: ``BoxFault/notStarted(code:)``.
   init(_ executable: String) throws(BoxFault) {
-    var number: Int32 = 0
-    let descriptor = unsafe box_start(executable, DecoderService.argument, &number)
+    var handle: Int32 = -1
+    let descriptor = unsafe box_start(executable, DecoderService.argument, &handle)
     guard descriptor >= 0 else { throw .notStarted(code: errno) }
     channel = BoxChannel(descriptor, waits: false)
-    self.number = number
+    self.handle = handle
   }
 
   deinit { end() }
@@ -32,7 +33,7 @@ final class BoxProcess: Sendable {
   func end() -> Int32 {
     status.withLock { status in
       if let status { return status }
-      let last = box_end(number)
+      let last = box_end(handle)
       status = last
       return last
     }

@@ -86,7 +86,7 @@ final class BoxSession {
   func reports(
     _ take: (BoxReport) throws(BoxFault) -> Void
   ) throws(BoxFault) -> (threads: Int, permille: Int) {
-    let end = Instant.now.advanced(by: box.longestWork)
+    var end = Instant.now.advanced(by: box.longestWork)
     while true {
       let rest = Instant.now.duration(to: end)
       let report = try report(within: min(box.patience, max(rest, .zero)))
@@ -94,7 +94,11 @@ final class BoxSession {
       case .done(let threads, let permille): return (threads, permille)
       case .needsMemory(let count): try grant(count)
       case .dropsMemory(let number): try drop(number)
-      case .frame, .failure: try take(report)
+      case .frame, .failure:
+        // Whoever takes it may make this wait, which is not the process's time.
+        let began = Instant.now
+        try take(report)
+        end = end.advanced(by: began.duration(to: .now))
       case .ready, .opened, .refused: throw .breach("a report came at the wrong time")
       }
     }
@@ -139,6 +143,7 @@ final class BoxSession {
 
   /// Gives memory for a picture, or none if that would be too much.
   private func grant(_ count: Int) throws(BoxFault) {
+    guard pieceNumber < .max else { throw .breach("it has asked for memory too often") }
     guard count > 0, count <= box.pictureMemory - memory, pieces.count < Self.mostPieces,
       let (piece, descriptor) = SharedMemory.make(count, otherMayWrite: true)
     else { return try channel.send(BoxRequest.memory(number: 0, count: count).message) }

@@ -5,11 +5,6 @@ import RTPWire
 
 /// What a decoder has to know of an access unit beside its bytes.
 enum BoxedUnit {
-  private static let integrities: [AccessUnit.Integrity] = [.whole, .afterLoss, .damaged]
-  private static let references: [PictureDependency.References] = [
-    .none, .earlier, .lowerLevels, .randomAccessPoint, .beforeRandomAccessPoint,
-  ]
-
   static func head(of unit: AccessUnit) -> ByteBuffer {
     var bytes = ByteBuffer()
     bytes.put(unit.codec.name)
@@ -17,7 +12,7 @@ enum BoxedUnit {
     bytes.put(unit.time.timescale)
     bytes.put(unit.firstArrival.nanoseconds)
     bytes.put(unit.lastArrival.nanoseconds)
-    bytes.put(UInt8(integrities.firstIndex(of: unit.integrity) ?? 0))
+    bytes.put(caseOf: unit.integrity)
     bytes.put(unit.damage) { $0.put(caseOf: $1) }
     bytes.put(unit.gaps) { bytes, gap in
       bytes.put(gap.unitIndex)
@@ -25,7 +20,7 @@ enum BoxedUnit {
     }
     bytes.put(unit.isRandomAccess)
     bytes.put(unit.dependency) { bytes, dependency in
-      bytes.put(UInt8(references.firstIndex(of: dependency.references) ?? 0))
+      bytes.put(caseOf: dependency.references)
       bytes.put(dependency.temporalLevel)
       bytes.put(dependency.isReference)
       bytes.put(dependency.isBidirectional)
@@ -56,7 +51,7 @@ enum BoxedUnit {
     let time = MediaTime(ticks: try reader.integer(), timescale: try reader.integer())
     let firstArrival = Instant(nanoseconds: try reader.integer())
     let lastArrival = Instant(nanoseconds: try reader.integer())
-    let integrity = try reader.element(of: integrities)
+    let integrity: AccessUnit.Integrity = try reader.oneCase()
     let damage: PictureDamage? = try reader.optional { reader throws(BoxFault) in
       try reader.oneCase()
     }
@@ -68,7 +63,7 @@ enum BoxedUnit {
     let isRandomAccess = try reader.flag()
     let dependency = try reader.optional { reader throws(BoxFault) in
       PictureDependency(
-        references: try reader.element(of: references), temporalLevel: try reader.integer(),
+        references: try reader.oneCase(), temporalLevel: try reader.integer(),
         isReference: try reader.flag(), isBidirectional: try reader.flag())
     }
     let recoveryPoint = try reader.optional { reader throws(BoxFault) in
@@ -115,12 +110,6 @@ extension ByteBuffer {
 }
 
 extension BoxReader {
-  fileprivate mutating func element<Value>(of values: [Value]) throws(BoxFault) -> Value {
-    let place = Int(try integer(UInt8.self))
-    guard place < values.count else { throw .breach("a case is unknown") }
-    return values[place]
-  }
-
   fileprivate mutating func format(of codec: VideoCodec) throws(BoxFault) -> FormatDescription {
     let size = (width: try count(), height: try count())
     let (profile, level) = (try integer(UInt8.self), try integer(UInt8.self))

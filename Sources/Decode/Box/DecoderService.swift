@@ -152,7 +152,10 @@ public final class DecoderService {
   ) -> (number: UInt32, memory: SharedMemory)? {
     do throws(BoxFault) {
       try channel.send(BoxReport.needsMemory(count: count).message)
+      // The parent may wait for whoever takes frames; if it dies, this ends.
+      box_end_in(0)
       let (message, descriptor) = try channel.receive(within: nil)
+      box_end_in(patience)
       guard case .memory(let number, count) = try BoxRequest(message), number != 0,
         let memory = SharedMemory(descriptor, count, isWritable: true)
       else { return nil }

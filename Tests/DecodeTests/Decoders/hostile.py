@@ -72,6 +72,9 @@ def decode(number):
     both = (number, number)
     if DEED == "honest":
         peer.send(frame(both, memory(), PLANES))
+    elif DEED == "asking-later":
+        peer.send(frame(both, memory(), PLANES))
+        memory()
     elif DEED == "silent":
         time.sleep(3600)
     elif DEED == "leaving":
