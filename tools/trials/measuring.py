@@ -48,6 +48,20 @@ def usage_of_running(process: int) -> Usage:
     return found
 
 
+def children(process: int) -> list[int]:
+    """The processes that a process has begun and not waited for."""
+    found = []
+    try:
+        # Each thread has its own.
+        for thread in os.listdir(f"/proc/{process}/task"):
+            with open(f"/proc/{process}/task/{thread}/children") as file:
+                found += [int(child) for child in file.read().split()]
+    except OSError:
+        # Threads and processes may end meanwhile.
+        pass
+    return found
+
+
 @dataclass(frozen=True)
 class Line:
     """The straight line of least squares through samples."""

@@ -35,9 +35,6 @@ class Clip:
     """The NAL units of each picture."""
     hashes: tuple[str, ...]
 
-    def is_key(self, index: int) -> bool:
-        return any(unit[0] & 31 == 5 for unit in self.units[index])
-
     def sdp(self, control: str = "trackID=0", extra: str = "") -> str:
         return (
             "v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=clip\r\nt=0 0\r\n"

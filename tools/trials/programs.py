@@ -87,7 +87,6 @@ class Program:
         """Where its statistics go, if anywhere."""
         self.lines: list[str] = []
         self.bytes_read = 0
-        self.started = time.monotonic()
         self._changed = threading.Condition()
         self.process = subprocess.Popen(
             self.command, stdin=input, stderr=subprocess.PIPE, cwd=folder, pass_fds=tuple(keep),

@@ -18,7 +18,6 @@ class Viewer:
     def __init__(self, port: int, cameras: list[str]) -> None:
         self.pictures = 0
         self.bytes = 0
-        self.messages = 0
         self.longest_pause = 0.0
         self.connections = 0
         self.fault = ""
@@ -74,7 +73,6 @@ class Viewer:
                 elif kind == 8:
                     raise ConnectionError(f"closed: {content!r}")
                 self.bytes += length
-                self.messages += 1
                 if kind == 2 and content[:1] == b"\x01":
                     self.pictures += 1
                     now = time.monotonic()

@@ -50,6 +50,8 @@ def inner(name: str, stats: Path) -> list[Equation]:
             f"{name}: every datagram is a packet", values["transport"]["delivered"],
             rtp["received"], "delivered by the transport = received"),
     ]
+    found.append(Equation(
+        f"{name}: no decoder was lost", values["delivery"]["decoder_restarts"], 0, "restarts"))
     for output in values["outputs"]:
         parts = ("written", "dropped", "skipped", "discarded")
         found.append(Equation(

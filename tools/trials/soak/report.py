@@ -19,6 +19,8 @@ LIMITS = {
     "resident MiB": (8.0, 1.0),
     "descriptors": (1.0, 0.0),
     "threads": (1.0, 0.0),
+    "decoder MiB": (8.0, 1.0),
+    "decoder threads": (1.0, 0.0),
     "latency ms": (10.0, 0.0),
     "age ms": (10.0, 0.0),
     "stream drift ms": (20.0, 5.0),

@@ -6,7 +6,7 @@ import json
 import time
 from collections import defaultdict
 
-from ..measuring import Line, fit, usage
+from ..measuring import Line, children, fit, usage
 from ..programs import Impatience
 from ..web import last_object, metrics
 from .stations import Stations
@@ -43,6 +43,9 @@ class Samples:
                 self._note(name, "own MiB", now.own)
                 self._note(name, "descriptors", now.descriptors)
                 self._note(name, "threads", now.threads)
+                if decoders := [d for d in map(usage, children(member.program.id)) if d]:
+                    self._note(name, "decoder MiB", sum(d.own for d in decoders))
+                    self._note(name, "decoder threads", sum(d.threads for d in decoders))
             if member.stats and name.startswith("recv"):
                 self._take_statistics(name, last_object(member.stats))
         for camera in ("tcp", "udp"):

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Optional
 
 from ..clock import SteppingClock
-from ..programs import REPOSITORY, RTP_RECV, RTP_SEND, Program, free_port, until
+from ..programs import (
+    REPOSITORY, RTP_RECV, RTP_SEND, Impatience, Program, free_port, until)
 from ..web import Viewer
 
 # A receiver that is stopped for a while is still there.
@@ -57,7 +58,6 @@ class Pair:
 
     sender: str
     receiver: str
-    has_reports: bool = True
 
 
 @dataclass
@@ -297,7 +297,12 @@ cameras:
             ("tcp", "udp")[self.short_clients % 2], "-o", "/dev/null", "--format", "yuv",
             "--frames", "10"])
         self.short_clients += 1
-        if status := program.wait():
+        try:
+            status = program.wait()
+        except Impatience:
+            program.kill()
+            status = "none, it hung"
+        if status:
             self.failed_clients.append(f"status {status}: {program.text[-300:]}")
 
     def pause(self, seconds: float) -> None:

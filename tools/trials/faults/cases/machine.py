@@ -6,16 +6,16 @@ import os
 import shutil
 import signal
 import socket
-import subprocess
 import threading
 import time
 from pathlib import Path
 
 from ...certificates import make
 from ...clock import SteppingClock
+from ...measuring import children
 from ...media import clip, goodbye
 from ...network import Network
-from ...programs import RTP_RECV, until
+from ...programs import until
 from ...servers.rtsp import RTSPServer, Session
 from ...servers.tcp import TCPServer
 from ...servers.udp import HelloServer
@@ -165,11 +165,6 @@ def sizes(trial: Trial) -> None:
 
 @case("F-23", "the decoder's process is killed again and again")
 def decoder_dies(trial: Trial) -> None:
-    has_box = "--sandbox" in subprocess.run(
-        [RTP_RECV, "--help"], capture_output=True, text=True).stdout
-    if not has_box:
-        trial.notes.append("this rtp-recv decodes in its own process; there is nothing to kill")
-        return
     sender = trial.send("pattern", "listen://127.0.0.1:0", *SMALL, "--once", "--frames", 300)
     receiver = trial.receive(
         f"udp://127.0.0.1:{sender.port()}", "-o", "seen.jsonl", "--sandbox", "auto")
@@ -177,11 +172,9 @@ def decoder_dies(trial: Trial) -> None:
     path = trial.folder / "seen.jsonl"
     until(lambda: path.exists() and path.read_text().count("\n") > 15, "pictures")
     for _ in range(3):
-        # Each thread has its own.
-        for children in Path(f"/proc/{receiver.id}/task").glob("*/children"):
-            for child in children.read_text().split():
-                os.kill(int(child), signal.SIGKILL)
-                killed += 1
+        for child in children(receiver.id):
+            os.kill(child, signal.SIGKILL)
+            killed += 1
         count = path.read_text().count("\n")
         until(lambda: path.read_text().count("\n") > count + 20, "pictures of another decoder")
     trial.expect(killed >= 3, f"{killed} decoders were killed")
