@@ -51,17 +51,19 @@ struct FrameOptions: ParsableArguments {
       ("--pixel-format", formatName != nil), ("--size", sizeText != nil), ("--every", every != nil),
     ]
     for (option, isTyped) in typed {
-      guard !isTyped || !requests.isEmpty else { throw ValidationError("\(option) needs -o") }
+      guard !isTyped || !requests.isEmpty else { throw UselessOption(option, "needs -o").error }
     }
     let ofFrames = requests.filter { $0.format.inputs.contains(.frames) }
     guard
       pixelFormat == nil || ofFrames.isEmpty
         || ofFrames.contains(where: { $0.format.samples != .own })
     else {
-      throw ValidationError("--pixel-format has no effect with pictures, whose samples are coded")
+      throw UselessOption(
+        "--pixel-format", "has no effect with pictures, whose samples are coded"
+      ).error
     }
     guard every == nil || requests.contains(where: { $0.format.samples == .own }) else {
-      throw ValidationError("--every is for pictures: -o NAME.jpg or NAME.png")
+      throw UselessOption("--every", "is for pictures: -o NAME.jpg or NAME.png").error
     }
     return try requests.map { request in
       guard request.format.inputs.contains(.frames) else { return request }

@@ -17,7 +17,9 @@ struct LoginOptions: ParsableArguments {
   /// Throws if the user is named twice, and differently.
   func check(for source: SourceArgument) throws {
     guard let user, let other = source.user, user != other else { return }
-    throw ValidationError("--user has no effect with a URL that names another user, '\(other)'")
+    throw UselessOption(
+      "--user", "has no effect with a URL that names another user, '\(other)'"
+    ).error
   }
 
   /// The credentials for `source`; `nil` without a user name and a password.

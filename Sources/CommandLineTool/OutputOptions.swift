@@ -56,10 +56,10 @@ struct OutputOptions: ParsableArguments {
       throw ValidationError("standard output can be written only once")
     }
     guard formatName == nil || !paths.isEmpty else {
-      throw ValidationError("--format needs -o")
+      throw UselessOption("--format", "needs -o").error
     }
     guard !scaleToFirst || !paths.isEmpty else {
-      throw ValidationError("--scale-to-first needs -o")
+      throw UselessOption("--scale-to-first", "needs -o").error
     }
     try checkSchemes()
     try checkEndings()
@@ -74,9 +74,10 @@ struct OutputOptions: ParsableArguments {
     guard let scheme = schemes.first, schemes.count == paths.count else { return }
     let typed = [("--format", formatName != nil), ("--scale-to-first", scaleToFirst)]
     guard let option = typed.first(where: { $0.1 })?.0 else { return }
-    throw ValidationError(
-      "\(option) has no effect with \(scheme):, which is no file or pipe; there are --pixel-format "
-        + "and --size")
+    throw UselessOption(
+      option,
+      "has no effect with \(scheme):, which is no file or pipe; there are --pixel-format and --size"
+    ).error
   }
 
   /// Throws if `--format` changes nothing, and is not what the names say either.

@@ -29,7 +29,8 @@ struct PlayoutOptions: ParsableArguments {
     guard pace, !requests.contains(where: { $0.format.canBePaced }) else { return }
     let formats = CommandLineTool.current.outputs.formats.filter(\.canBePaced)
     let names = formats.map { $0.scheme.map { "\($0):" } ?? $0.name }.joined(separator: ", ")
-    throw ValidationError(
-      "--pace has no effect without an output of frames or of sound alone; those are \(names)")
+    throw UselessOption(
+      "--pace", "has no effect without an output of frames or of sound alone; those are \(names)"
+    ).error
   }
 }

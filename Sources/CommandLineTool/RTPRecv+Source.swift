@@ -86,7 +86,9 @@ extension RTPRecv {
       options.srtp.rollover == nil || options.srtp.hasKeys || isDescribed
         || media.sessionDescription != nil
     else {
-      throw ValidationError("--srtp-roc has no effect without a key; give it with --srtp-key-file")
+      throw UselessOption(
+        "--srtp-roc", "has no effect without a key; give it with --srtp-key-file"
+      ).error
     }
     let own = try transports.scope(of: source.bare, transport: transport, options: options)
     guard let own else { return }
@@ -94,8 +96,9 @@ extension RTPRecv {
       let others = others(than: own, with: option)
       guard !others.isEmpty else { continue }
       let list: [String] = others.reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
-      throw ValidationError(
-        "\(option) has no effect with \(own.words); it is for \(list.joined(separator: ", "))")
+      throw UselessOption(
+        option, "has no effect with \(own.words); it is for \(list.joined(separator: ", "))"
+      ).error
     }
   }
 }

@@ -130,7 +130,7 @@ struct RTPRecv: AsyncParsableCommand {
       ("--monitor", display.monitor),
     ]
     guard let option = typed.first(where: { $0.1 })?.0 else { return }
-    throw ValidationError("\(option) has no effect with --list, which plays nothing")
+    throw UselessOption(option, "has no effect with --list, which plays nothing").error
   }
 
   /// Throws if an option was typed that is about pictures, where none are made.
@@ -146,8 +146,7 @@ struct RTPRecv: AsyncParsableCommand {
       ("--size", frames.sizeText != nil),
     ]
     guard let option = typed.first(where: { $0.1 })?.0 else { return }
-    throw ValidationError(
-      "\(option) has no effect with outputs whose pictures are not decoded")
+    throw UselessOption(option, "has no effect with outputs whose pictures are not decoded").error
   }
 
   /// The requested outputs.
@@ -155,7 +154,7 @@ struct RTPRecv: AsyncParsableCommand {
     let requests = try written.applied(
       to: frames.applied(to: outputs.requests(), treatment: loss.chosenTreatment))
     guard !outputs.frameHashes || requests.contains(where: { $0.format.inputs.contains(.reports) })
-    else { throw ValidationError("--frame-md5 needs an output in .jsonl") }
+    else { throw UselessOption("--frame-md5", "needs an output in .jsonl").error }
     return requests
   }
 

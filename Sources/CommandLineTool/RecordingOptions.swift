@@ -53,13 +53,17 @@ struct RecordingOptions: ParsableArguments {
       return request
     }
     if segment != nil, planned.allSatisfy({ $0.recording.segment == nil }) {
-      throw ValidationError(
-        "--segment has no effect without a recording in a file; try -o NAME.mp4, .mkv, .ts or .wav")
+      throw UselessOption(
+        "--segment",
+        "has no effect without a recording in a file; try -o NAME.mp4, .mkv, .ts or .wav"
+      ).error
     }
     if !keep.isEmpty, planned.allSatisfy({ $0.recording.name == nil }) {
-      throw ValidationError(
-        "--keep has no effect on one file; it needs --segment, or a name with the time such as "
-          + "cam-%Y%m%dT%H%M%SZ.mp4")
+      throw UselessOption(
+        "--keep",
+        "has no effect on one file; it needs --segment, or a name with the time such as "
+          + "cam-%Y%m%dT%H%M%SZ.mp4"
+      ).error
     }
     return planned
   }

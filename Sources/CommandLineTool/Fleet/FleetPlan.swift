@@ -106,24 +106,22 @@ struct FleetPlan: Sendable {
     while true {
       let all = CommandLineSecrets(
         camera.arguments(without: useless), defaults: camera.defaultOptions, transports: transports)
+      let noted = UselessOption.Note()
       do {
-        let more = try CommandLineSecrets.$ofCamera.withValue(all) {
-          let command = try RTPRecv.parse(all.arguments)
-          try command.check()
-          comesAgain = try command.comesAgain
-          return try command.useless(among: camera.defaultOptions)
+        let more = try UselessOption.$note.withValue(noted) {
+          try CommandLineSecrets.$ofCamera.withValue(all) {
+            let command = try RTPRecv.parse(all.arguments)
+            try command.check()
+            comesAgain = try command.comesAgain
+            return try command.useless(among: camera.defaultOptions)
+          }
         }
         useless.formUnion(more)
         break
       } catch {
         // What all cameras have may be of no use to one: --segment where nothing is recorded.
-        let words = RTPRecv.message(for: error)
-        let option = camera.defaultOptions.subtracting(useless).first { option in
-          ["has no effect", "needs -o", "needs an output", "is for pictures"].contains {
-            words.contains("\(option) \($0)")
-          }
-        }
-        guard let option else { throw error }
+        let defaults = camera.defaultOptions.subtracting(useless)
+        guard let option = noted.option, defaults.contains(option) else { throw error }
         useless.insert(option)
       }
     }
