@@ -18,19 +18,20 @@ extension AsyncParsableCommand {
         try command.run()
       }
     } catch {
-      Glibc.exit(tell(error))
+      Glibc.exit(tell(error, about: arguments))
     }
   }
 
   /// Prints the error, or the requested help, and returns the exit status.
-  private static func tell(_ error: any Error) -> Int32 {
+  private static func tell(_ error: any Error, about arguments: [String]) -> Int32 {
     let code = exitCode(for: error)
     switch code {
     case _ where error is ExitCode: break
     case .success: print(fullMessage(for: error))
     case .validationFailure:
       // 200 lines of help would hide the mistake.
-      StandardError.say(.error(message(for: error)))
+      let unknown = KnownOptions(of: self).complaint(aboutAnyOf: arguments)
+      StandardError.say(.error(unknown ?? message(for: error)))
       StandardError.write(
         "'\(configuration.commandName ?? "rtp-recv") --help' lists the options.\n")
     default: StandardError.say(.error(message(for: error)))

@@ -79,8 +79,9 @@ struct FrameOptions: ParsableArguments {
       if let pixelFormat, request.format.samples != .own {
         guard request.format.samples.includes(pixelFormat) else {
           throw ValidationError(
-            "\(request.name == "-" ? "standard output" : request.name): .\(request.format.name) cannot "
-              + "hold \(formatName ?? ""); try --format yuv")
+            "\(request.name.shownPath): .\(request.format.name) cannot "
+              + "hold \(formatName ?? ""); "
+              + (request.target.isFile ? "try a name that ends in .yuv" : "try --format yuv"))
         }
         request.shape.pixelFormat = pixelFormat
       }

@@ -41,6 +41,8 @@ struct Narrator {
   private var readersAwaited: Set<String> = []
   /// How many events of each output were told, by its place.
   private var eventsTold: [Int: Int] = [:]
+  /// The outputs that an error has ended.
+  private var failed: Set<Int> = []
   /// The outputs whose file does not take what is written.
   private var stalled: Set<Int> = []
 
@@ -114,6 +116,12 @@ struct Narrator {
     }
     for (place, output) in status.outputs.enumerated() {
       remarks += self.remarks(on: output, at: place)
+      // The end of the run says it where nothing else goes on.
+      if let fault = output.fault, status.outputs.contains(where: { !$0.hasFailed }),
+        failed.insert(place).inserted
+      {
+        remarks.append(.warning(fault.words(about: output.name.shownPath)))
+      }
     }
     guard isVerbose, let stream = status.stream else { return remarks }
     if let way = status.transport.carriage, way != carriage {

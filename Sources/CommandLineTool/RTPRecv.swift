@@ -318,7 +318,7 @@ struct RTPRecv: AsyncParsableCommand {
       FileIdentity($0, standard: STDIN_FILENO)
     }
     var written: Set<FileIdentity> = []
-    for path in outputs.paths + [display.stats, capture.path].compactMap(\.self) {
+    for path in writtenPaths {
       guard let identity = FileIdentity(path, standard: STDOUT_FILENO) else { continue }
       guard !sources.contains(identity) else {
         throw ValidationError("\(path) is the source, and would be overwritten")

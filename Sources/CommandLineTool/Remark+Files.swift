@@ -63,3 +63,8 @@ extension Remark {
     time.seconds.formatted(digits: time.seconds == time.seconds.rounded() ? 0 : 1)
   }
 }
+
+extension String {
+  /// This path of an output as messages call it.
+  var shownPath: String { self == "-" ? "standard output" : self }
+}

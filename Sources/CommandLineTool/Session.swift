@@ -221,7 +221,7 @@ final class Session: Sendable {
       StandardError.say(Summary.line(of: report.status, outputs: outputs))
     }
     for output in report.outputs where !command.display.quiet {
-      let name = output.name == "-" ? "standard output" : output.name
+      let name = output.name.shownPath
       for note in output.notes { StandardError.say("\(name): \(note.words)") }
     }
     if let complaint = verdict.complaint {
@@ -320,10 +320,16 @@ final class Session: Sendable {
     }
     var rates = Rates()
     var nextStatistics = Self.statisticsInterval
+    var hasSaidCapture = display.quiet
     while !Task.isCancelled {
       let status = await receiver.status()
       let elapsed = started.duration(to: .now)
       tell(status)
+      if !hasSaidCapture, let counters = capture?.counters, counters.failure != nil {
+        hasSaidCapture = true
+        let words = counters.complaint(about: command.capture.path ?? "")
+        words.map { line.say(.warning($0)) }
+      }
       if line.isEnabled {
         rates.note(status, at: elapsed)
         line.show(

@@ -164,7 +164,7 @@ enum Summary {
       text += "; the decoder is too slow: \(leftOut.counted("access unit")) left out"
     }
     for (output, request) in zip(status.outputs, outputs) where output.counters.dropped > 0 {
-      let name = output.name == "-" ? "standard output" : output.name
+      let name = output.name.shownPath
       let dropped = output.counters.dropped.counted(request.format.inputs.word)
       text += "; \(name) is too slow: \(dropped) dropped"
     }

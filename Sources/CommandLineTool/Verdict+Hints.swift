@@ -51,7 +51,7 @@ extension Verdict {
       output.inputs == .sound && report.status.outputs[index].counters.written == 0
     }
     guard let name = empty?.element.name else { return nil }
-    return "\(name == "-" ? "standard output" : name): " + noSound(report.status, wish)
+    return "\(name.shownPath): " + noSound(report.status, wish)
   }
 
   /// That an output of pictures has nothing because only sound came; `nil` if none has nothing.
@@ -62,7 +62,7 @@ extension Verdict {
       !output.inputs.contains(.sound) && report.status.outputs[index].counters.written == 0
     }
     guard let name = empty?.element.name else { return nil }
-    return "\(name == "-" ? "standard output" : name): no picture came, only sound"
+    return "\(name.shownPath): no picture came, only sound"
   }
 
   /// Why no sound came.

@@ -48,7 +48,7 @@ struct Verdict {
     }.first
     if let (path, error) = broken {
       status = ExitStatus(of: error.outcome)
-      complaint = error.words(about: path == "-" ? "standard output" : path)
+      complaint = error.words(about: path.shownPath)
       return
     }
     if let reason = Self.distrust(report, wish) {

@@ -87,8 +87,8 @@ final class OutputAccount: Sendable {
   /// When the write began that is going on; `nil` while nothing is written.
   var busySince: Instant? { state.withLock { $0.busySince } }
 
-  /// Whether an error ended the output.
-  var hasFailed: Bool { state.withLock { $0.error != nil } }
+  /// What ended the output, if an error did.
+  var fault: (any OutputFault)? { state.withLock { $0.error } }
 
   func noteBusy(since time: Instant?) { state.withLock { $0.busySince = time } }
 

@@ -116,8 +116,8 @@ public final class OutputLane: Sendable {
   /// What only this kind of output counts; callable from any thread.
   public var figures: [OutputFigure] { account.figures }
 
-  /// Whether an error ended it; callable from any thread.
-  public var hasFailed: Bool { account.hasFailed }
+  /// What ended it, if an error did; callable from any thread.
+  public var fault: (any OutputFault)? { account.fault }
 
   /// What happened to the files; callable from any thread.
   public var events: OutputEvents { account.events }

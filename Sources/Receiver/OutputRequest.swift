@@ -52,7 +52,7 @@ struct RunningOutput: Sendable {
 }
 
 /// What an output has written so far.
-public struct OutputStatus: Sendable, Hashable {
+public struct OutputStatus: Sendable {
   public let name: String
   /// The name of its format, such as `mp4`.
   public let format: String
@@ -65,8 +65,11 @@ public struct OutputStatus: Sendable, Hashable {
   public let stall: Duration?
   /// Whether it is a named pipe that nobody has opened to read for two seconds.
   public let awaitsReader: Bool
+  /// What ended it, if an error did.
+  public let fault: (any OutputFault)?
+
   /// Whether an error ended it.
-  public let hasFailed: Bool
+  public var hasFailed: Bool { fault != nil }
 }
 
 /// The result of an output.

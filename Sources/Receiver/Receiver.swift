@@ -359,7 +359,7 @@ public final class Receiver: Sendable {
         OutputStatus(
           name: $0.name, format: $0.format.name, counters: $0.lane.counters,
           figures: $0.lane.figures, events: $0.lane.events, stall: $0.lane.stall,
-          awaitsReader: $0.lane.awaitsReader, hasFailed: $0.lane.hasFailed)
+          awaitsReader: $0.lane.awaitsReader, fault: $0.lane.fault)
       })
   }
 

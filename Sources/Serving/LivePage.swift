@@ -195,7 +195,8 @@ public final class LivePage: Sendable {
       let snapshot = Task(executorPreference: tasks) { [former = state.snapshot] in
         await former?.value
         return await Snapshot.answer(
-          of: camera.group, in: camera.box, notOlderThan: greatestAge)
+          of: camera.group, in: camera.box, notOlderThan: greatestAge
+        ) { camera.note($0) }
       }
       state.snapshot = Task(executorPreference: tasks) { _ = await snapshot.value }
       return snapshot

@@ -88,6 +88,20 @@ import Testing
     #expect(events.withLock { $0 } == [])
   }
 
+  @Test("one that is never ready is no reason to decode without a box", arguments: [true, false])
+  func neverReady(isRequired: Bool) async throws {
+    let folder = try TemporaryFolder()
+    var box = try box("never-ready", in: folder)
+    (box.startingPatience, box.isRequired) = (.milliseconds(100), isRequired)
+    let clip = Clip(name: "hostile", width: 64, height: 48, frames: 3)
+    let units = clip.accessUnits(of: try clip.encoded())
+    let collector = try await BoxTests.decoded(units, BoxTests.configuration(box))
+    #expect(collector.frames.isEmpty)
+    #expect(collector.failures.map(\.time.ticks) == units.map(\.time.ticks))
+    #expect(!collector.boxEvents.isEmpty)
+    for event in collector.boxEvents { #expect(event == .lost(cause: "it did not answer in time")) }
+  }
+
   @Test("a frame that comes twice comes once")
   func twice() async throws {
     let collector = try await decoded("twice")

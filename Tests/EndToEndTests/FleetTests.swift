@@ -51,6 +51,16 @@ struct FleetTests {
       Mistake(
         "cameras:\n  a:\n    source: rtp://:0\n    segmnt: 10m",
         ":4:5: camera 'a': Unknown option '--segmnt'. Did you mean '--segment'?"),
+      // An unknown key with the value false, and one behind which another lacks its sense.
+      Mistake(
+        "cameras:\n  a:\n    source: rtp://:0\n    reconect: false",
+        ":4:5: camera 'a': Unknown option '--reconect'. Did you mean '--reconnect'?"),
+      Mistake(
+        "cameras:\n  a:\n    source: rtp://:0\n    segment: 10m\n    outptu: a-%Y.mp4",
+        ":5:5: camera 'a': Unknown option '--outptu'. Did you mean '--output'?"),
+      Mistake(
+        "defaults:\n  bananas: false\ncameras:\n  a: {source: 'rtp://:0'}",
+        ":2:3: camera 'a': Unknown option '--bananas'."),
       Mistake(
         "defaults:\n  stats-size: none\ncameras:\n  a: {source: 'rtp://:0'}",
         ":2:3: camera 'a': The value 'none' is invalid for '--stats-size <size>'"),

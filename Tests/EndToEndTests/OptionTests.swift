@@ -214,6 +214,30 @@ struct OptionTests {
     #expect(lines.last?.contains("\(name) --help") == true)
   }
 
+  @Test("an unknown option is named before what the others lack because of it")
+  func unknownOption() throws {
+    let (status, words) = try run(["rtp://:5004", "--outptu", "a.mp4", "--segment", "10m"])
+    #expect(status == 64)
+    #expect(words.contains("Unknown option '--outptu'. Did you mean '--output'?"), "\(words)")
+  }
+
+  @Test("the quirks are listed without a source", arguments: [[], ["proxy"]])
+  func quirks(command: [String]) throws {
+    let list = try RunningProcess(Product.rtpSend, command + ["--quirk", "list"])
+    #expect(try list.waitForExit() == 0, "\(list.standardError)")
+    let text = String(decoding: list.standardOutput, as: UTF8.self)
+    #expect(text.contains("session-changes ") && text.contains("tunnel-login ") == command.isEmpty)
+  }
+
+  @Test("a share may be a percentage", arguments: [("50%", true), ("0.5", true), ("101%", false)])
+  func shares(loss: String, isOne: Bool) throws {
+    let sender = try RunningProcess(
+      Product.rtpSend,
+      ["pattern", "udp://127.0.0.1:\(FreePort.udpPair())", "--frames", "2", "--fast"]
+        + ["--loss", loss])
+    #expect(try sender.waitForExit() == (isOne ? 0 : 64), "\(sender.standardError)")
+  }
+
   @Test("help lists every option that a transport declares")
   func declaredOptions() throws {
     let process = try RunningProcess(Product.rtpRecv, ["--help"], environment: ["COLUMNS": "80"])

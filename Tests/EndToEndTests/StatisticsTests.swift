@@ -25,11 +25,20 @@ struct StatisticsTests {
     #expect(files[1].last?.contains(#""final":true"#) == true)
   }
 
-  @Test func aFullDiskIsToldAtOnceAndTheRunGoesOn() throws {
-    let (sender, address) = try CommandTests.server(["--loop", "forever"])
+  @Test(
+    "a full disk is told at once, and the run goes on",
+    arguments: [
+      (["--stats", "/dev/full"], "--stats /dev/full"), (["--capture", "/dev/full"], "/dev/full"),
+      (["-o", "/dev/full", "--format", "y4m"], "/dev/full"),
+      (["-o", "/dev/full", "--format", "h264"], "/dev/full"),
+    ])
+  func fullDisk(arguments: [String], name: String) throws {
+    let (sender, address) = try CommandTests.server(["--codec", "h264", "--loop", "forever"])
     let receiver = try RunningProcess(
-      Product.rtpRecv, ["udp://\(address)", "--stats", "/dev/full"])
-    _ = try receiver.waitForLine(#/--stats /dev/full cannot be written: No space left/#)
+      Product.rtpRecv, ["udp://\(address)", "-o", try Scratch.path("mp4")] + arguments)
+    let line = try receiver.waitForLine(
+      #/rtp-recv: (?:warning: )?(.*) cannot be written: No space left/#)
+    #expect(line.1 == name)
     receiver.send(signal: SIGUSR1)
     _ = try receiver.waitForLine(#/received \d+ packets/#)
     receiver.send(signal: SIGTERM)

@@ -66,6 +66,8 @@ struct FleetFile: Sendable {
   /// Where the page of all cameras is served.
   let page: ListenAddress?
 
+  /// Those of a camera.
+  private static let options = KnownOptions(of: RTPRecv.self)
   /// Thousands of cameras take less.
   private static let maximumLength = 1 << 20
   private static let longestName = 63
@@ -163,6 +165,10 @@ struct FleetFile: Sendable {
           + "of them")
     }
     let own = try entries(mapping(value, of: "camera '\(name)'"))
+    for entry in own + defaults where entry.key != "source" {
+      guard let complaint = options.complaint(about: "--\(entry.key)") else { continue }
+      throw Mistake(place: entry.place, words: "camera '\(name)': \(complaint)")
+    }
     let sources = own.filter { $0.key == "source" }
     guard case .text(let source)? = sources.first?.values.first, sources.first?.values.count == 1
     else { throw Mistake(place: Place(key), words: "camera '\(name)' needs a source") }

@@ -225,7 +225,7 @@ final class MonitoredStream: Sendable {
 
   private static func fact(of output: OutputStatus) -> MonitorModel.Fact {
     let counters = output.counters
-    let name = output.name == "-" ? "standard output" : output.name
+    let name = output.name.shownPath
     var words = "\(name): \((Double(counters.bytes) / 1e6).formatted(digits: 1)) MB written"
     if counters.dropped > 0 { words += ", \(counters.dropped) dropped" }
     if let stall = output.stall {

@@ -212,6 +212,11 @@ final class BoxedDecoder: UnitDecoding {
       if case .noBox(let reason) = error, !box.isRequired { return substitute(reason) }
       isOver = true
       onEvent(.failed(error))
+    case .silent:
+      // It may have no time, and whoever takes the machine's time must not get the decoder out of its
+      // box: another one is tried later.
+      pause.noteLoss()
+      onEvent(.lost(cause: fault.words(status: status)))
     default:
       let words = fault.words(status: status)
       guard box.isRequired else { return substitute("the decoder's process: \(words)") }

@@ -43,6 +43,9 @@ struct AccessRules: Sendable {
     }
     guard let token else { return .allowed }
     if let given = Request(head).query["token"], token.matches(given) {
+      // Programs ask for one thing and keep nothing; a page is in the browser's history.
+      let path = Request(head).path
+      if path.hasPrefix("/cameras/") || path == "/metrics" { return .allowed }
       return .keepsToken(
         cookie: "\(cookieName)=\(token.text); Path=/; HttpOnly; SameSite=Strict",
         path: Self.withoutToken(head.uri))

@@ -34,6 +34,7 @@ public final class LiveCamera: Sendable {
     /// When the first picture came that nobody wanted as JPEG any more.
     var feedIdleSince: Instant?
     var events = CircularBuffer<LiveEvent>()
+    var hasSaidUnboxed = false
     var ask: Asking?
     var attention: (@Sendable (Bool) -> Void)?
 
@@ -137,6 +138,22 @@ public final class LiveCamera: Sendable {
     tell(number, event)
   }
 
+  /// Notes, once, that pictures for the page are decoded with less of a box than there should be.
+  func note(_ event: DecoderBoxEvent) {
+    let words: String? =
+      switch event {
+      case .absent(let reason): "pictures for the page are decoded without a sandbox: \(reason)"
+      case .incomplete(let missing):
+        "this system has no \(missing), so the sandbox of the page's decoder lacks it"
+      case .lost, .failed: nil
+      }
+    let isNews = state.withLock { state in
+      defer { state.hasSaidUnboxed = state.hasSaidUnboxed || words != nil }
+      return !state.hasSaidUnboxed
+    }
+    if let words, isNews { note(words, isWarning: true) }
+  }
+
   // MARK: - Viewers
 
   var events: [LiveEvent] { state.withLock { Array($0.events) } }
@@ -191,9 +208,9 @@ public final class LiveCamera: Sendable {
   private func openFeed() {
     state.withLock { state in
       guard state.wantsJPEG, state.feed == nil, let first = state.group.units.first else { return }
-      state.feed = JPEGFeed(state.group, codec: first.sent.codec, box: state.box) { [weak self] in
-        self?.deliver($0)
-      }
+      state.feed = JPEGFeed(
+        state.group, codec: first.sent.codec, box: state.box,
+        deliver: { [weak self] in self?.deliver($0) }, onEvent: { [weak self] in self?.note($0) })
     }
   }
 

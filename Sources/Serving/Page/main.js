@@ -50,6 +50,7 @@ const feed = new Feed({
   },
 });
 const full = new Full(feed);
+let isFirstList = true;
 
 function setCameras(list) {
   for (const [id, camera] of cameras) {
@@ -76,6 +77,11 @@ function setCameras(list) {
     element('tiles').append(camera.tile);
   }
   element('empty').hidden = list.length > 0;
+  // One camera alone is shown in full at once; Escape leads to its tile.
+  if (isFirstList && list.length === 1 && !location.hash) {
+    history.replaceState(null, '', `#${list[0].name}`);
+  }
+  isFirstList = false;
   navigate();
 }
 

@@ -27,20 +27,24 @@ final class JPEGFeed: Sendable {
     var awaitsKey = false
   }
 
-  /// Begins with `group`; `deliver` gets each picture, on the decoder's thread.
+  /// Begins with `group`; `deliver` gets each picture, and `onEvent` what happens to the decoder's
+  /// box, on the decoder's thread.
   init(
     _ group: PictureGroup, codec: VideoCodec, box: DecoderBox?,
-    deliver: @escaping @Sendable (JPEGPicture) -> Void
+    deliver: @escaping @Sendable (JPEGPicture) -> Void,
+    onEvent: @escaping @Sendable (DecoderBoxEvent) -> Void
   ) {
     queue.async { [self] in
-      let decoder = try? Self.decoder(of: codec, in: box, deliver)
+      let decoder = try? Self.decoder(of: codec, in: box, deliver, onEvent)
       state.withLock { $0.decoder = decoder }
       for unit in group.units { decode(unit) }
     }
   }
 
   private static func decoder(
-    of codec: VideoCodec, in box: DecoderBox?, _ deliver: @escaping @Sendable (JPEGPicture) -> Void
+    of codec: VideoCodec, in box: DecoderBox?,
+    _ deliver: @escaping @Sendable (JPEGPicture) -> Void,
+    _ onEvent: @escaping @Sendable (DecoderBoxEvent) -> Void
   ) throws(DecoderError) -> VideoDecoder {
     let due = Mutex<Instant?>(nil)
     let encoder = Mutex(JPEGEncoder(size: nil))
@@ -56,7 +60,7 @@ final class JPEGFeed: Sendable {
         guard isDue, let picture = encoder.withLock({ try? JPEGPicture(frame, encodedBy: $0) })
         else { return }
         deliver(picture)
-      }, onFailure: { _ in })
+      }, onFailure: { _ in }, onEvent: onEvent)
   }
 
   func submit(_ unit: BrowserUnit) {

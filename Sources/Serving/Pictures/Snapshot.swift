@@ -25,7 +25,8 @@ enum Snapshot {
   /// The last frame of `group` for who asks for it, if its last packet came `greatestAge` seconds
   /// ago at most.
   static func answer(
-    of group: PictureGroup, in box: DecoderBox?, notOlderThan greatestAge: Double
+    of group: PictureGroup, in box: DecoderBox?, notOlderThan greatestAge: Double,
+    onEvent: @escaping @Sendable (DecoderBoxEvent) -> Void
   ) async -> Answer {
     func age(at time: Instant?) -> Double {
       time.map { $0.duration(to: .now) / .seconds(1) } ?? .infinity
@@ -36,7 +37,7 @@ enum Snapshot {
         "the newest picture is \(age(at: newest).formatted(digits: 1)) s old")
     }
     do throws(Failure) {
-      let picture = try await last(of: group, in: box)
+      let picture = try await last(of: group, in: box, onEvent: onEvent)
       var headers = [
         (name: "X-Picture-Age", value: age(at: picture.lastArrival).formatted(digits: 3))
       ]
@@ -47,7 +48,8 @@ enum Snapshot {
 
   /// The last frame of `group`.
   static func last(
-    of group: PictureGroup, in box: DecoderBox?
+    of group: PictureGroup, in box: DecoderBox?,
+    onEvent: @escaping @Sendable (DecoderBoxEvent) -> Void
   ) async throws(Failure) -> JPEGPicture {
     guard let first = group.units.first else { throw .noPicture }
     let newest = Mutex<RawFrame?>(nil)
@@ -59,6 +61,7 @@ enum Snapshot {
         onFrame: { frame in newest.withLock { $0 = frame } }, onFailure: { _ in },
         onEvent: { event in
           if case .failed(let error) = event { failure.withLock { $0 = "\(error)" } }
+          onEvent(event)
         })
     } catch { throw .notDecoded("\(error)") }
     for unit in group.units { _ = decoder.submit(unit.unit) }

@@ -155,6 +155,8 @@ def decode(number):
     peer.send(DONE)
 
 
+if DEED == "never-ready":
+    time.sleep(3600)
 peer.send(READY)
 try:
     while True:

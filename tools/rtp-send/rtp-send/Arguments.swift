@@ -217,16 +217,28 @@ struct PlanArgument {
   }
 }
 
-/// Names of quirks such as `no-marker,padding`, or `list`.
-struct QuirkArgument: ExpressibleByArgument {
+/// Names of quirks such as `no-marker,padding`.
+struct QuirkArgument {
   let quirks: Set<Quirk>
-  let isList: Bool
 
-  init?(argument: String) {
-    isList = argument == "list"
-    let names = isList ? [] : argument.split(separator: ",", omittingEmptySubsequences: false)
-    quirks = Set(names.compactMap { Quirk(rawValue: String($0)) })
-    guard quirks.count == Set(names).count else { return nil }
+  init(parsing argument: String) throws {
+    let names = argument.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+    if let other = names.first(where: { Quirk(rawValue: $0) == nil }) {
+      throw ValidationError("there is no quirk '\(other)'; --quirk list lists them")
+    }
+    quirks = Set(names.compactMap(Quirk.init))
+  }
+}
+
+/// A share such as `0.05` or `5%`.
+enum ShareArgument {
+  static func read(_ argument: String) throws -> Double {
+    let number =
+      argument.hasSuffix("%") ? Double(argument.dropLast()).map { $0 / 100 } : Double(argument)
+    guard let number, (0...1).contains(number) else {
+      throw ValidationError("a share is 0 to 1, such as 0.05, or 0% to 100%")
+    }
+    return number
   }
 }
 

@@ -16,10 +16,13 @@ struct ImpairmentOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       "Do as some cameras and servers do; 'list' lists the names. Also in plans: quirk NAME.",
-      valueName: "names"))
+      valueName: "names"), transform: { try QuirkArgument(parsing: $0) })
   var quirk: QuirkArgument?
 
-  @Option(help: ArgumentHelp("The share of packets lost one by one: 0 to 1.", valueName: "p"))
+  @Option(
+    help: ArgumentHelp(
+      "The share of packets lost one by one, such as 0.05 or 5%.", valueName: "p"),
+    transform: ShareArgument.read)
   var loss = 0.0
 
   @Option(
@@ -33,7 +36,9 @@ struct ImpairmentOptions: ParsableArguments {
       valueName: "p,depth"))
   var reorder: ProbabilityPair?
 
-  @Option(help: ArgumentHelp("The share of packets sent twice.", valueName: "p"))
+  @Option(
+    help: ArgumentHelp("The share of packets sent twice.", valueName: "p"),
+    transform: ShareArgument.read)
   var duplicate = 0.0
 
   @Option(
@@ -43,7 +48,8 @@ struct ImpairmentOptions: ParsableArguments {
   var jitter = 0.0
 
   @Option(
-    help: ArgumentHelp("The share of packets that random bytes follow.", valueName: "p"))
+    help: ArgumentHelp("The share of packets that random bytes follow.", valueName: "p"),
+    transform: ShareArgument.read)
   var garbage = 0.0
 
   @Option(
@@ -59,7 +65,6 @@ struct ImpairmentOptions: ParsableArguments {
 
   // Only the pattern's pictures can be changed; quirks can be in these places.
   func check(isPattern: Bool, quirksOf places: Set<Quirk.Place>) throws {
-    if quirk?.isList == true { throw CleanExit.message(Quirk.list(places)) }
     _ = try impairments
     let plan = try plan(over: Impairments())
     if plan.changesPictures, !isPattern {
@@ -94,10 +99,6 @@ struct ImpairmentOptions: ParsableArguments {
 
   var impairments: Impairments {
     get throws {
-      for (name, value) in [("loss", loss), ("duplicate", duplicate), ("garbage", garbage)]
-      where !(0...1).contains(value) {
-        throw ValidationError("--\(name) must be 0 to 1")
-      }
       guard jitter >= 0, jitter <= 60_000 else {
         throw ValidationError("--jitter must be 0 to 60000 ms")
       }

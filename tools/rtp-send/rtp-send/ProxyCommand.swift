@@ -65,7 +65,7 @@ struct ProxyCommand: AsyncParsableCommand {
   mutating func validate() throws {
     try impairments.check(
       isPattern: false,
-      quirksOf: listening.scheme == .rtsp ? [.packets, .description, .session] : [.packets])
+      quirksOf: listening.scheme == .rtsp ? Quirk.ofProxies : [.packets])
     guard listening.scheme == target.scheme else {
       throw ValidationError("LISTEN and TARGET must both be udp:// or both rtsp://")
     }

@@ -137,6 +137,13 @@ struct RTPSendCommand: AsyncParsableCommand {
   private static func run<Command: AsyncParsableCommand>(
     _ type: Command.Type, _ arguments: [String]
   ) async {
+    // It needs neither a source nor a destination.
+    if let place = arguments.firstIndex(of: "--quirk"),
+      arguments.dropFirst(place + 1).first == "list"
+    {
+      return print(
+        Quirk.list(type == ProxyCommand.self ? Quirk.ofProxies : Set(Quirk.Place.allCases)))
+    }
     do {
       var command = try type.parseAsRoot(arguments)
       if var command = command as? any AsyncParsableCommand {

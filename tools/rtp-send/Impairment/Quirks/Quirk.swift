@@ -94,7 +94,7 @@ public enum Quirk: String, Sendable, Hashable, CaseIterable {
   case tunnelLogin = "tunnel-login"
 
   /// Who can have it.
-  public enum Place: Sendable, Hashable {
+  public enum Place: Sendable, Hashable, CaseIterable {
     /// Headers and reports, which a proxy can change too.
     case packets
     case payloads, description, session
@@ -232,6 +232,9 @@ public enum Quirk: String, Sendable, Hashable, CaseIterable {
       "RTSP in HTTP needs the login for HTTP already, and 401 ends the connection"
     }
   }
+
+  /// What proxies of RTSP can do.
+  public static let ofProxies: Set<Place> = [.packets, .description, .session]
 
   /// Those of some places, a line each.
   public static func list(_ places: Set<Place>) -> String {

@@ -18,7 +18,8 @@ final class SendingSession: ChannelInboundHandler {
   /// What the client reported last, by tracks.
   private var receptions: [Int: ReportedReception] = [:]
   private var report = SendReport()
-  private var lastIgnored: SocketAddress?
+  /// Who was told of last as one that is ignored, and when: at most one each second.
+  private var lastIgnored: (client: SocketAddress, time: Instant)?
   private var timer: Scheduled<Void>?
   private var turns = LoopTurns()
   private var lastError: (any Error)?
@@ -59,12 +60,17 @@ final class SendingSession: ChannelInboundHandler {
       remote = envelope.remoteAddress
       onEvent(.clientArrived(envelope.remoteAddress))
       begin(context)
-    case .busy where lastIgnored != envelope.remoteAddress:
-      lastIgnored = envelope.remoteAddress
+    case .busy where mayTell(of: envelope.remoteAddress):
+      lastIgnored = (envelope.remoteAddress, now)
       onEvent(.clientIgnored(envelope.remoteAddress))
     case .busy, .heartbeat, .notHello, nil:
       answer(envelope, context)
     }
+  }
+
+  private func mayTell(of ignored: SocketAddress) -> Bool {
+    guard let lastIgnored else { return true }
+    return lastIgnored.client != ignored && lastIgnored.time.duration(to: now) >= .seconds(1)
   }
 
   /// Answers the receiver's RTCP, which comes from its host: from the port of its media, or from
