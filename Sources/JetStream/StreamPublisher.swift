@@ -193,12 +193,12 @@ final class StreamPublisher: OutputDestination {
   private func resume() throws {
     report?(progress)
     noteRefusal()
-    let needsRest = state.monitor.quietly { value in
-      defer { value.needsRest = false }
+    if state.monitor.quietly(\.needsRest) { try rest() }
+    // What was answered meanwhile belongs to the same attempt.
+    state.monitor.quietly { value in
       value.needsPreparation = false
-      return value.needsRest
+      value.needsRest = false
     }
-    if needsRest { try rest() }
     guard let link else { return }
     do throws(JetStreamError) {
       // A new context forgets the acknowledgements for which the former one waits.
