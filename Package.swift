@@ -268,7 +268,8 @@ let package = Package(
     .testTarget(
       name: "JetStreamTests",
       dependencies: [
-        "JetStream", "Transports", "Outputs", "Bitstream", "Defragment", "RTPWire", "TestSupport",
+        "JetStream", "Transports", "Outputs", "BlockingIO", "Bitstream", "Defragment", "RTPWire",
+        "TestSupport",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
       ]

@@ -36,8 +36,7 @@ package struct ShortFile: Sendable {
     defer { close(descriptor) }
     var status = stat()
     guard unsafe fstat(descriptor, &status) == 0 else { throw Self.failure }
-    isExposed =
-      status.st_mode & S_IFMT == S_IFREG && status.st_mode & (S_IRWXG | S_IRWXO) != 0
+    isExposed = status.isExposed
     bytes.reserveCapacity(limit + 1)
     let deadline = ContinuousClock.now + patience
     while bytes.count <= limit {

@@ -41,50 +41,27 @@ enum Password {
     if password == nil, let file { password = try firstLine(of: file) }
     if CommandLineSecrets.ofCamera == nil {
       // Removed from the environment even if it is not used.
-      let handedOver = takeFromEnvironment()
+      let handedOver = Secret.takeFromEnvironment(variable)
       // It may be that of another camera, or of none.
       if password == nil, user != nil { password = handedOver }
       if password == nil, let user { password = try ask(for: user, at: source) }
     }
     guard let password else { return nil }
-    forbidCoreDumps()
+    Secret.forbidCoreDumps()
     guard let user else { throw Failure.userMissing }
     return Credentials(user: user, password: password)
   }
 
-  /// A password stays in memory as long as a connection may have to be made again.
-  private static func forbidCoreDumps() {
-    var none = rlimit(rlim_cur: 0, rlim_max: 0)
-    _ = unsafe setrlimit(.init(RLIMIT_CORE.rawValue), &none)
-  }
-
-  /// The variable's value.
-  ///
-  /// It is wiped in the process's memory, which /proc shows.
-  private static func takeFromEnvironment() -> String? {
-    guard let value = unsafe getenv(variable) else { return nil }
-    let password = unsafe String(cString: value)
-    unsafe explicit_bzero(value, strlen(value))
-    unsafe unsetenv(variable)
-    return password
-  }
-
-  private static func firstLine(of path: String) throws -> String {
-    let file: ShortFile
-    do {
-      file = try ShortFile(at: path, limit: maximumLength, firstLineOnly: true)
-    } catch { throw Failure.unreadable(path: path, reason: error.reason) }
-    // systemd gives credentials to the group as well, and lets nobody in by an access list.
-    if file.isExposed, !isCredential(path) { throw Failure.readableByOthers(path: path) }
-    let password = firstLine(of: file.bytes)
-    guard !password.isEmpty else { throw Failure.empty(path: path) }
-    return password
-  }
-
-  /// Whether systemd has put the file there for this service alone (systemd.exec(5)).
-  private static func isCredential(_ path: String) -> Bool {
-    guard let folder = Environment.credentialsFolder else { return false }
-    return path.hasPrefix(folder + "/") && !path.contains("/../")
+  private static func firstLine(of path: String) throws(Failure) -> String {
+    do throws(Secret.Failure) {
+      return try Secret.firstLine(of: path, limit: maximumLength)
+    } catch {
+      switch error {
+      case .unreadable(let reason): throw .unreadable(path: path, reason: reason)
+      case .readableByOthers: throw .readableByOthers(path: path)
+      case .empty: throw .empty(path: path)
+      }
+    }
   }
 
   /// Asks at the terminal; `nil` without a terminal.
@@ -125,10 +102,6 @@ enum Password {
     var bytes = [UInt8](repeating: 0, count: maximumLength)
     let count = unsafe read(descriptor, &bytes, bytes.count)
     guard count > 0 else { return nil }
-    return firstLine(of: bytes.prefix(count))
-  }
-
-  private static func firstLine(of bytes: some Sequence<UInt8>) -> String {
-    String(decoding: bytes.prefix { $0 != 0 && $0 != 0x0A && $0 != 0x0D }, as: UTF8.self)
+    return Secret.firstLine(of: bytes.prefix(count))
   }
 }

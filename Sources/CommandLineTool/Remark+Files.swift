@@ -49,6 +49,10 @@ extension Remark {
         isReached
         ? Remark("\(whom) is there again")
         : .warning("\(whom) is away; what it cannot take is left out up to a key picture")
+    case .refused(let whom, let reason, let isLeftOut):
+      self = .warning(
+        "\(whom) refuses \(isLeftOut ? "a part, which is left out" : "what it gets"): \(reason)"
+          + (isLeftOut ? "" : "; it is tried again each second"))
     }
   }
 

@@ -37,13 +37,21 @@ public final class ClusterMember: Sendable {
   private let state = State()
   private let thread = Monitor<WorkerThread?>(nil)
 
+  /// A camera that is being given up.
+  ///
+  /// It may be taken again before that is known to be over.
+  private struct Ending: Hashable {
+    let camera: String
+    let number: Int
+  }
+
   /// What other threads say.
   private final class State: NATSLink.Watcher {
     struct Value {
       var phase = NATSLink.Phase.away(since: .now)
       /// Grows with each connection and whatever else makes the buckets be looked at anew.
       var generation = 0
-      var ended: Set<String> = []
+      var ended: Set<Ending> = []
       var rows: [String: String]?
       var isStopping = false
       var isReleasing = false
@@ -120,10 +128,13 @@ public final class ClusterMember: Sendable {
     var rows: [String: String] = [:]
     /// The leases of this machine.
     var revisions: [String: UInt64] = [:]
-    /// Those that are being given up.
-    var ending: Set<String> = []
+    /// Those that are being given up, each with its number.
+    var ending: [String: Int] = [:]
+    var endings = 0
     var renewal = Instant(nanoseconds: .min)
     var isCurrent = false
+    /// Whether the buckets were ever open.
+    var hasOpened = false
   }
 
   private func run() throws(JetStreamError) {
@@ -152,7 +163,8 @@ public final class ClusterMember: Sendable {
           if isAway { handle(.remark("NATS at \(address.endpoint) is there again")) }
           isAway = false
         } catch {
-          if case .refused = error { throw error }
+          // Later it is the server that has trouble, not who asks.
+          if case .refused = error, !known.hasOpened { throw error }
           if !isAway { handle(.remark("\(error); it is tried again")) }
           isAway = true
           waitForChange(from: now, within: Self.pause)
@@ -173,33 +185,34 @@ public final class ClusterMember: Sendable {
   private func open(
     _ link: NATSLink, _ known: inout Knowledge
   ) throws(JetStreamError) -> Buckets {
-    let context = unsafe try JetStreamContext(link)
     let leases = try KeyValueBucket(
-      "rtp_\(address.name)_leases", timeToLive: LeasePlan.duration, in: context)
-    let cameras = try KeyValueBucket("rtp_\(address.name)_cameras", in: context)
+      "rtp_\(address.name)_leases", timeToLive: LeasePlan.duration, on: link)
+    let cameras = try KeyValueBucket("rtp_\(address.name)_cameras", on: link)
     known.plan.connected(at: .now, isNew: leases.isNew)
     known.isCurrent = false
     let buckets = Buckets(
       leases: leases, cameras: cameras, leaseWatch: try leases.watch(),
       cameraWatch: try cameras.watch())
+    known.hasOpened = true
     renew(buckets, &known)
     return buckets
   }
 
   /// Hears what there is, and waits a moment for more.
   ///
-  /// libnats waits for one watcher at a time: here for the leases, which are urgent. What came for
-  /// the cameras is fetched at each tick, and 1 ms is libnats's shortest wait.
+  /// libnats waits for one watcher at a time, and for 1 ms at least: here for the leases, which are
+  /// urgent and many. What came for the cameras is fetched once.
   private func listen(_ buckets: Buckets, _ known: inout Knowledge) {
     let end = Instant.now.advanced(by: Self.tick)
+    while Instant.now < end, let event = buckets.cameraWatch.next(within: .milliseconds(1)) {
+      note(camera: event, &known)
+    }
+    var left = Self.tick
     repeat {
-      while let event = buckets.cameraWatch.next(within: .milliseconds(1)) {
-        note(camera: event, &known)
-      }
-      let left = Instant.now.duration(to: end)
       guard let event = buckets.leaseWatch.next(within: left) else { break }
       note(lease: event, &known)
-    } while Instant.now < end
+      left = Instant.now.duration(to: end)
+    } while left > .zero
     known.isCurrent = buckets.leaseWatch.isCurrent && buckets.cameraWatch.isCurrent
   }
 
@@ -208,13 +221,19 @@ public final class ClusterMember: Sendable {
     case .gone(let name):
       known.rows[name] = nil
       known.plan.cameras.remove(name)
-    case .value(let name, let row):
-      guard known.rows[name] != row else { return }
+      known.plan.unfit.remove(name)
+    case .value(let name, let row, _):
+      // Whoever can write to the bucket can call a row anything.
+      guard StreamAddress.isName(name), known.rows[name] != row else { return }
       known.rows[name] = row
       known.plan.cameras.insert(name)
       known.plan.unfit.remove(name)
-      if known.revisions[name] != nil, !known.ending.contains(name) {
+      guard known.revisions[name] != nil, known.ending[name] == nil else { return }
+      if accepts(name, row) {
         handle(.begin(name: name, row: row))
+      } else {
+        // It is given up.
+        known.plan.unfit.insert(name)
       }
     }
   }
@@ -227,9 +246,13 @@ public final class ClusterMember: Sendable {
       } else if let member = Self.name(in: key, after: Self.memberPrefix) {
         known.plan.noteGone(member)
       }
-    case .value(let key, let text):
+    case .value(let key, let text, let revision):
       if let camera = Self.name(in: key, after: Self.leasePrefix) {
         known.plan.noteLease(of: camera, by: text, at: .now)
+        // The acknowledgement may be lost.
+        if text == identity, let former = known.revisions[camera], former < revision {
+          known.revisions[camera] = revision
+        }
       } else if let member = Self.name(in: key, after: Self.memberPrefix) {
         let words = text.split(separator: " ").compactMap { Int($0) }
         guard words.count == 2 else { return }
@@ -248,42 +271,48 @@ public final class ClusterMember: Sendable {
   /// Renews what this machine has, and says how much that is.
   private func renew(_ buckets: Buckets, _ known: inout Knowledge) {
     known.renewal = Instant.now.advanced(by: LeasePlan.renewalInterval)
-    for (camera, revision) in known.revisions.sorted(by: { $0.key < $1.key }) {
-      let key = Self.leasePrefix + camera
-      var change = buckets.leases.update(key, identity, revision: revision)
-      if change == .refused {
-        // It has run out, or an acknowledgement was lost.
-        let other = buckets.leases.value(of: key)
-        switch other {
-        case .some(let lease) where lease.text == identity:
-          change = buckets.leases.update(key, identity, revision: lease.revision)
-        case .some: break
-        case nil: change = buckets.leases.create(key, identity)
-        }
-      }
+    let held = known.revisions.sorted { $0.key < $1.key }
+    var changes = buckets.leases.make(
+      held.map { .init(Self.leasePrefix + $0.key, identity, where: .revision($0.value)) })
+    // What is refused has run out, or an acknowledgement was lost.
+    let refused = changes.indices.filter { changes[$0] == .refused }
+    let isReachable = !changes.contains(.unknown)
+    let again =
+      isReachable
+      ? buckets.leases.claim(refused.map { Self.leasePrefix + held[$0].key }, for: identity)
+      : refused.map { _ in .unknown }
+    for (place, change) in zip(refused, again) { changes[place] = change }
+    for ((camera, _), change) in zip(held, changes) {
       switch change {
       case .made(let revision):
         known.revisions[camera] = revision
         known.plan.noteLease(of: camera, by: identity, at: .now)
-      case .unknown: return
+      // It goes on until another is seen to have it.
+      case .unknown: break
       case .refused:
         // Another machine has it, and may be receiving already.
         known.revisions[camera] = nil
         known.plan.held.remove(camera)
         handle(.remark("camera '\(camera)' has gone to another machine"))
-        if known.ending.remove(camera) == nil { handle(.end(name: camera, ended: {})) }
+        if known.ending.removeValue(forKey: camera) == nil {
+          handle(.end(name: camera, ended: {}))
+        }
       }
     }
+    guard !changes.contains(.unknown) else { return known.plan.doubt(at: .now) }
     announce(known, buckets)
   }
 
   /// Says what this machine carries.
   private func announce(_ known: Knowledge, _ buckets: Buckets) {
     guard known.plan.counts(at: .now) else { return }
-    buckets.leases.put(Self.memberPrefix + identity, "\(capacity) \(known.plan.held.count)")
+    _ = buckets.leases.make([
+      .init(Self.memberPrefix + identity, "\(capacity) \(known.plan.held.count)")
+    ])
   }
 
   private func act(_ buckets: Buckets, _ known: inout Knowledge) {
+    var wanted: [(camera: String, row: String)] = []
     for action in known.plan.actions(at: .now) {
       switch action {
       case .take(let camera):
@@ -292,19 +321,25 @@ public final class ClusterMember: Sendable {
           known.plan.unfit.insert(camera)
           continue
         }
-        guard case .made(let revision) = buckets.leases.create(Self.leasePrefix + camera, identity)
-        else { continue }
-        known.revisions[camera] = revision
-        known.plan.held.insert(camera)
-        known.plan.noteLease(of: camera, by: identity, at: .now)
-        handle(.begin(name: camera, row: row))
+        wanted.append((camera, row))
       case .giveUp(let camera):
-        guard known.ending.insert(camera).inserted else { continue }
+        guard known.ending[camera] == nil else { continue }
+        known.endings += 1
+        known.ending[camera] = known.endings
+        let ending = Ending(camera: camera, number: known.endings)
         handle(
           .end(
             name: camera,
-            ended: { [state] in state.monitor.update { _ = $0.ended.insert(camera) } }))
+            ended: { [state] in state.monitor.update { _ = $0.ended.insert(ending) } }))
       }
+    }
+    let keys = wanted.map { Self.leasePrefix + $0.camera }
+    for ((camera, row), change) in zip(wanted, buckets.leases.claim(keys, for: identity)) {
+      guard case .made(let revision) = change else { continue }
+      known.revisions[camera] = revision
+      known.plan.held.insert(camera)
+      known.plan.noteLease(of: camera, by: identity, at: .now)
+      handle(.begin(name: camera, row: row))
     }
   }
 
@@ -314,34 +349,37 @@ public final class ClusterMember: Sendable {
       defer { value.ended = [] }
       return value.ended
     }
-    for camera in ended {
-      known.ending.remove(camera)
+    var edits: [KeyValueBucket.Edit] = []
+    for ending in ended where known.ending[ending.camera] == ending.number {
+      let camera = ending.camera
+      known.ending[camera] = nil
       known.plan.held.remove(camera)
-      guard known.revisions.removeValue(forKey: camera) != nil else { continue }
-      buckets.leases.delete(Self.leasePrefix + camera)
+      guard let revision = known.revisions.removeValue(forKey: camera) else { continue }
+      edits.append(.init(Self.leasePrefix + camera, nil, where: .revision(revision)))
       known.plan.noteNoLease(of: camera)
     }
-    if !ended.isEmpty { announce(known, buckets) }
+    guard !edits.isEmpty else { return }
+    // One that is not deleted runs out.
+    _ = buckets.leases.make(edits)
+    announce(known, buckets)
   }
 
   private func putRows(_ buckets: Buckets, _ known: Knowledge) {
     guard known.isCurrent, let rows = state.monitor.quietly(\.rows) else { return }
-    var isDone = true
-    for (name, row) in rows where known.rows[name] != row {
-      isDone = buckets.cameras.put(name, row) && isDone
+    let new = rows.filter { known.rows[$0.key] != $0.value }.map {
+      KeyValueBucket.Edit($0.key, $0.value)
     }
-    for name in known.rows.keys where rows[name] == nil {
-      isDone = buckets.cameras.delete(name) && isDone
-    }
-    guard isDone else { return }
+    let gone = known.rows.keys.filter { rows[$0] == nil }.map { KeyValueBucket.Edit($0, nil) }
+    guard !buckets.cameras.make(new + gone).contains(.unknown) else { return }
     state.monitor.update { value in
       if value.rows == rows { value.rows = nil }
     }
   }
 
   private func leave(_ buckets: Buckets, _ known: Knowledge) {
-    for camera in known.revisions.keys { buckets.leases.delete(Self.leasePrefix + camera) }
-    buckets.leases.delete(Self.memberPrefix + identity)
+    _ = buckets.leases.make(
+      known.revisions.map { .init(Self.leasePrefix + $0.key, nil, where: .revision($0.value)) }
+        + [.init(Self.memberPrefix + identity, nil)])
   }
 
   /// Waits until something is otherwise than it was at `former`, or for `time` at most.

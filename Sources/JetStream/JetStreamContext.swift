@@ -44,14 +44,29 @@ import RTPWire
     case jsErrCode(0):
       // Nobody listens to requests: JetStream is not enabled, or has not begun yet.
       if status == NATS_NO_RESPONDERS { return .noJetStream(server: server) }
+      // What may not be asked is not answered.
+      if status == NATS_TIMEOUT, let words = link.takeRefusal() {
+        return .refused(server: server, reason: words)
+      }
+      // Of some requests libnats keeps the number of the error for itself.
+      if status == NATS_ERR, let words = Self.lastWords(about: status) {
+        return .refused(server: server, reason: words)
+      }
       return NATSLink.error(status, server: server)
     default:
-      var last = NATS_OK
-      let text = unsafe nats_GetLastError(&last).map { unsafe String(cString: $0) }
-      // libnats puts the place in its source before the words.
-      let words = text?.split(separator: "): ", maxSplits: 1).last ?? "error \(code.rawValue)"
-      return .refused(server: server, reason: String(words.prefix(200)))
+      return .refused(
+        server: server, reason: Self.lastWords(about: status) ?? "error \(code.rawValue)")
     }
+  }
+
+  /// What libnats says of the last failure on this thread, if that was `status`.
+  private static func lastWords(about status: natsStatus) -> String? {
+    var last = NATS_OK
+    guard let text = unsafe nats_GetLastError(&last).map({ unsafe String(cString: $0) }),
+      last == status
+    else { return nil }
+    // libnats puts the place in its source before the words.
+    return text.split(separator: "): ", maxSplits: 1).last.map(String.init)
   }
 }
 

@@ -7,6 +7,8 @@ public enum JetStreamError: Error, Sendable, Hashable {
   case address(String)
   /// A file that the environment names cannot be read.
   case unreadable(path: String, reason: String)
+  /// A file with a secret can be read by others than its owner.
+  case readableByOthers(path: String)
   /// The server was not reached; the words are libnats's.
   case notConnected(server: String, reason: String)
   /// The server refuses user name, password, token or credentials.
@@ -38,13 +40,15 @@ extension JetStreamError: CustomStringConvertible {
     switch self {
     case .address(let words): words
     case .unreadable(let path, let reason): "cannot read \(path): \(reason)"
+    case .readableByOthers(let path):
+      "\(path) can be read by others than its owner; try: chmod 600 \(path)"
     case .notConnected(let server, let reason):
-      "cannot connect to NATS at \(server) (\(reason)); check the address, and that it is running"
+      "cannot connect to NATS at \(server) (\(reason.printable)); check the address, and that it is running"
     case .loginRefused(let server):
       "NATS at \(server) refuses the login; NATS_CREDS, NATS_TOKEN, or NATS_USER and NATS_PASSWORD "
         + "in the environment give one"
     case .notTrusted(let server, let reason):
-      "the TLS connection to NATS at \(server) is refused (\(reason)); NATS_CA names a file of "
+      "the TLS connection to NATS at \(server) is refused (\(reason.printable)); NATS_CA names a file of "
         + "authorities that are trusted"
     case .noJetStream(let server):
       "NATS at \(server) keeps nothing; start it with -js, or 'jetstream' in its configuration"
@@ -53,7 +57,8 @@ extension JetStreamError: CustomStringConvertible {
         + "-o nats://\(server)/\(camera)"
     case .nothingPublished(let camera, let seconds):
       "nothing of '\(camera)' was published in the last \(seconds) s"
-    case .refused(let server, let reason): "NATS at \(server) refuses the stream: \(reason)"
+    case .refused(let server, let reason):
+      "NATS at \(server) refuses the stream: \(reason.printable)"
     case .connectionLost(let server, let seconds):
       "NATS at \(server) did not come back within \(seconds) s"
     case .notAcknowledged(let server, let messages):
@@ -62,7 +67,8 @@ extension JetStreamError: CustomStringConvertible {
         : "NATS at \(server) has not acknowledged the last \(messages) messages"
     case .descriptionChanged:
       "what is published is of another kind from here on; another connection receives it"
-    case .badDescription(let reason): "the description of the camera cannot be read: \(reason)"
+    case .badDescription(let reason):
+      "the description of the camera cannot be read: \(reason.printable)"
     case .unsupportedCodec(let name): "\(name) cannot be published"
     }
   }
@@ -71,7 +77,7 @@ extension JetStreamError: CustomStringConvertible {
 extension JetStreamError: TransportFault {
   public var fault: ConnectionFault {
     switch self {
-    case .address, .unreadable, .notTrusted, .nothingPublished: .permanent
+    case .address, .unreadable, .readableByOthers, .notTrusted, .nothingPublished: .permanent
     case .loginRefused: .login
     case .notConnected, .noJetStream, .noCamera, .refused, .connectionLost, .descriptionChanged,
       .notAcknowledged, .badDescription, .unsupportedCodec:
@@ -87,7 +93,7 @@ extension JetStreamError: TransportFault {
     case .noCamera: .noSuchStream
     case .nothingPublished: .noMedia
     case .badDescription, .unsupportedCodec: .unrecognized
-    case .unreadable, .notConnected, .noJetStream, .refused: .cannotOpen
+    case .unreadable, .readableByOthers, .notConnected, .noJetStream, .refused: .cannotOpen
     case .connectionLost: .mediaLost
     case .descriptionChanged, .notAcknowledged: nil
     }
@@ -99,6 +105,7 @@ extension JetStreamError: OutputFault {
     switch self {
     case .address: "address"
     case .unreadable: "unreadable"
+    case .readableByOthers: "readable_by_others"
     case .notConnected: "not_connected"
     case .loginRefused: "login_refused"
     case .notTrusted: "not_trusted"

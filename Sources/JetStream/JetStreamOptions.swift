@@ -19,6 +19,8 @@ extension TransportCounter {
   static let malformed = TransportCounter("malformed_messages", in: "nats", unit: .events)
   /// Messages that were gone before they could be delivered.
   static let expired = TransportCounter("expired_messages", in: "nats", unit: .events)
+  /// How often the stream was another one than before, because the server had lost it.
+  static let renewals = TransportCounter("renewed_streams", in: "nats", unit: .events)
   /// The number of the last message in the stream.
   static let position = TransportCounter("position", in: "nats", unit: .events, joining: .latest)
 }
@@ -58,7 +60,7 @@ extension TransportKind {
     }
     kind.hasLogin = true
     kind.describesMedia = { _ in true }
-    kind.counters = [.messages, .malformed, .expired, .position]
+    kind.counters = [.messages, .malformed, .expired, .renewals, .position]
     kind.usage = [
       SourceForm(
         "nats://HOST/CAMERA",

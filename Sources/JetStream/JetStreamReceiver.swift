@@ -16,11 +16,16 @@ final class JetStreamReceiver: PacketReceiver {
 
   /// Messages of one turn of the event loop.
   private static let turn = 16
+  /// How long opening may take.
+  ///
+  /// libnats bounds all of it but the handshake of TLS.
+  static let openingTime = NATSLink.patience * 5
 
   private(set) var counters = TransportCounters()
   private let eventLoop: any EventLoop
   private var phase: Phase
   private var opening: EventLoopPromise<Void>?
+  private var openingLimit: Scheduled<Void>?
   private let reading: ReadingState
   /// This, as long as it has not ended: other threads reach it on the event loop only.
   private let reached: NIOLoopBoundBox<JetStreamReceiver?>
@@ -46,12 +51,25 @@ final class JetStreamReceiver: PacketReceiver {
     reading = ReadingState { eventLoop.execute { reached.value?.deliver() } }
   }
 
-  /// Starts the reader that `make` makes; the future succeeds once it reads.
-  func begin(_ make: (ReadingState) -> StreamReader) -> EventLoopFuture<Void> {
+  /// Starts the reader that `make` makes; the future succeeds once it reads, and fails where that
+  /// takes longer than `limit`.
+  ///
+  /// Its thread may wait on then, and finds this closed afterwards.
+  func begin(
+    within limit: Duration = openingTime, _ make: (ReadingState) -> StreamReader
+  ) -> EventLoopFuture<Void> {
     let promise = eventLoop.makePromise(of: Void.self)
     opening = promise
     reached.value = self
     let reader = make(reading)
+    let server = reader.address.endpoint
+    openingLimit = eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(limit)) {
+      [weak self] in
+      self?.end(
+        .failed(
+          JetStreamError.notConnected(
+            server: server, reason: "no answer within \(limit.components.seconds) s")))
+    }
     do throws(ThreadError) {
       _ = try WorkerThread { [eventLoop, reached] in
         do throws(JetStreamError) {
@@ -73,6 +91,7 @@ final class JetStreamReceiver: PacketReceiver {
     phase = .open(sink)
     last = beginning.end
     if let description = beginning.description { describe(description) }
+    openingLimit?.cancel()
     opening?.succeed()
     opening = nil
     deliver()
@@ -89,7 +108,9 @@ final class JetStreamReceiver: PacketReceiver {
   private func deliver() {
     guard case .open(let sink) = phase, !isHeld else { return }
     let now = Instant(NIODeadline.now())
-    counters[.expired] = reading.monitor.quietly(\.expired)
+    (counters[.expired], counters[.renewals]) = reading.monitor.quietly {
+      ($0.expired, $0.renewals)
+    }
     var taken = 0
     var isAll = false
     var isOver = false
@@ -152,13 +173,20 @@ final class JetStreamReceiver: PacketReceiver {
         continue
       }
       if let former = succeeded(by: packet, on: track) {
-        sink.receive(Datagram(bytes: Self.goodbye(of: former), arrival: now, track: track))
+        hand(Self.goodbye(of: former), of: track, at: now, to: sink)
+        guard case .open = phase else { return }
       }
-      counters.delivered += 1
-      counters.deliveredBytes += UInt64(packet.readableBytes)
-      sink.receive(Datagram(bytes: packet, arrival: now, track: track))
+      hand(packet, of: track, at: now, to: sink)
       guard case .open = phase else { return }
     }
+  }
+
+  private func hand(
+    _ packet: ByteBuffer, of track: Int, at now: Instant, to sink: any DatagramSink
+  ) {
+    counters.delivered += 1
+    counters.deliveredBytes += UInt64(packet.readableBytes)
+    sink.receive(Datagram(bytes: packet, arrival: now, track: track))
   }
 
   /// The source whose place `packet` takes on `track`, as the first packet behind a description.
@@ -221,6 +249,7 @@ final class JetStreamReceiver: PacketReceiver {
     phase = .ended
     reading.close()
     reached.value = nil
+    openingLimit?.cancel()
     switch former {
     case .opening:
       switch end {

@@ -1,29 +1,70 @@
+import BlockingIO
 import CNATS
 import RTPWire
 
 /// A bucket of keys and values in JetStream.
+///
+/// Edits go out many at a time, and libnats's calls for single ones would not say why one is
+/// refused. So they are published here, as all clients of NATS do it: a key is a subject of the
+/// bucket's stream, a revision the number of a message.
 @safe final class KeyValueBucket {
-  /// What became of a change that only one can make.
+  /// One edit of one key.
+  struct Edit: Sendable, Hashable {
+    /// Where it is made.
+    enum Condition: Sendable, Hashable {
+      case always
+      /// Where there is nothing, not even what says that a value was deleted.
+      case nothing
+      /// Where this still is the newest.
+      case revision(UInt64)
+    }
+
+    let key: String
+    /// `nil` deletes what there is.
+    let text: String?
+    let condition: Condition
+
+    init(_ key: String, _ text: String?, where condition: Condition = .always) {
+      (self.key, self.text, self.condition) = (key, text, condition)
+    }
+  }
+
+  /// What became of an edit.
   enum Change: Sendable, Hashable {
     case made(revision: UInt64)
-    /// Somebody else was first.
+    /// Its condition did not hold.
     case refused
-    /// It is not known whether it was made.
+    /// It is not known whether it was made, or the server could not make it.
+    case unknown
+  }
+
+  /// What a key has.
+  enum Newest: Sendable, Hashable {
+    case value(String, revision: UInt64)
+    case deleted(revision: UInt64)
+    case nothing
+    /// The server did not say.
     case unknown
   }
 
   /// What happens to a key.
   enum Event: Sendable, Hashable {
-    case value(key: String, String)
+    case value(key: String, String, revision: UInt64)
     case gone(key: String)
   }
 
   /// Bytes of the largest value.
   private static let largestValue: Int32 = 64 << 10
+  private static let operation = "KV-Operation"
+  private static let deletion = "DEL"
 
   private let store: OpaquePointer
+  private let stream: String
+  private let prefix: String
   /// The context outlives its buckets.
   private let context: JetStreamContext
+  private let pending: PendingEdits
+  private let handle: CallbackHandle<PendingEdits>
   /// Whether it was not there before.
   let isNew: Bool
 
@@ -32,11 +73,18 @@ import RTPWire
   /// - Parameters:
   ///   - name: letters, digits, `-` and `_`.
   ///   - timeToLive: how long a value stays that is not put again; `nil` for ever.
-  ///   - context: what JetStream is asked with.
+  ///   - link: the connection.
   /// - Throws: why there is none.
   init(
-    _ name: String, timeToLive: Duration? = nil, in context: JetStreamContext
+    _ name: String, timeToLive: Duration? = nil, on link: NATSLink
   ) throws(JetStreamError) {
+    stream = "KV_\(name)"
+    prefix = "$KV.\(name)."
+    let pending = PendingEdits()
+    let handle = CallbackHandle(pending)
+    (self.pending, self.handle) = (pending, handle)
+    let context = unsafe try JetStreamContext(
+      link, onAcknowledgement: PendingEdits.acknowledged, context: handle.context)
     self.context = context
     var made: OpaquePointer?
     var status = unsafe js_KeyValue(&made, context.pointer, name)
@@ -61,37 +109,94 @@ import RTPWire
 
   deinit { unsafe kvStore_Destroy(store) }
 
-  /// Puts a value where there is none.
-  func create(_ key: String, _ value: String) -> Change {
-    var revision: UInt64 = 0
-    let status = unsafe kvStore_CreateString(&revision, store, key, value)
-    return Self.change(status, revision)
-  }
-
-  /// Puts a value where that of `revision` still is.
-  func update(_ key: String, _ value: String, revision former: UInt64) -> Change {
-    var revision: UInt64 = 0
-    let status = unsafe kvStore_UpdateString(&revision, store, key, value, former)
-    return Self.change(status, revision)
-  }
-
-  /// Puts a value whatever there is; returns whether it did.
-  @discardableResult
-  func put(_ key: String, _ value: String) -> Bool {
-    unsafe kvStore_PutString(nil, store, key, value) == NATS_OK
-  }
-
-  @discardableResult
-  func delete(_ key: String) -> Bool { unsafe kvStore_Delete(store, key) == NATS_OK }
-
-  /// The value of a key, and its revision; `nil` if there is none, or if it is not known.
-  func value(of key: String) -> (text: String, revision: UInt64)? {
-    var entry: OpaquePointer?
-    guard unsafe kvStore_Get(&entry, store, key) == NATS_OK, let entry = unsafe entry else {
-      return nil
+  /// Makes `edits` without waiting for one before the next, and says what became of each.
+  func make(_ edits: [Edit]) -> [Change] {
+    guard !edits.isEmpty else { return [] }
+    let deadline = Instant.now.advanced(by: NATSLink.patience)
+    pending.begin(edits.count)
+    for (place, edit) in edits.enumerated() {
+      // libnats may wait for the socket.
+      guard send(edit, at: place), .now < deadline else { break }
     }
-    defer { unsafe kvEntry_Destroy(entry) }
-    return unsafe (Self.text(of: entry), kvEntry_Revision(entry))
+    return pending.changes(until: deadline)
+  }
+
+  /// Puts `text` for each of `keys`, unless another value is there.
+  ///
+  /// - Returns: of each whether it has `text` now; ``Change/refused`` where another value was seen.
+  func claim(_ keys: [String], for text: String) -> [Change] {
+    var changes = make(keys.map { Edit($0, text, where: .nothing) })
+    var isReachable = !changes.contains(.unknown)
+    for (place, key) in keys.enumerated() where changes[place] == .refused {
+      changes[place] = .unknown
+      guard isReachable else { continue }
+      switch newest(of: key) {
+      // An acknowledgement was lost.
+      case .value(text, revision: let revision): changes[place] = .made(revision: revision)
+      case .value: changes[place] = .refused
+      case .deleted(let revision):
+        changes[place] = make([Edit(key, text, where: .revision(revision))])[0]
+        // Another was faster, and is seen next time.
+        if changes[place] == .refused { changes[place] = .unknown }
+      // It has run out meanwhile.
+      case .nothing: break
+      case .unknown: isReachable = false
+      }
+    }
+    return changes
+  }
+
+  /// What a key has now.
+  func newest(of key: String) -> Newest {
+    var message: OpaquePointer?
+    var code = jsErrCode(0)
+    let status = unsafe js_GetLastMsg(
+      &message, context.pointer, stream, prefix + key, nil, &code)
+    defer { unsafe natsMsg_Destroy(message) }
+    guard status == NATS_OK else {
+      let isNothing = status == NATS_NOT_FOUND && code != JSStreamNotFoundErr
+      return isNothing || code == JSNoMessageFoundErr ? .nothing : .unknown
+    }
+    let revision = unsafe natsMsg_GetSequence(message)
+    var operation: UnsafePointer<CChar>?
+    guard unsafe natsMsgHeader_Get(message, Self.operation, &operation) != NATS_OK else {
+      return .deleted(revision: revision)
+    }
+    return unsafe .value(
+      Self.text(natsMsg_GetData(message), natsMsg_GetDataLength(message)), revision: revision)
+  }
+
+  /// Sends an edit; `false` if that is impossible now.
+  private func send(_ edit: Edit, at place: Int) -> Bool {
+    var text = edit.text ?? ""
+    var made: OpaquePointer?
+    var status = text.withUTF8 { bytes in
+      unsafe bytes.withMemoryRebound(to: CChar.self) {
+        unsafe natsMsg_Create(
+          &made, prefix + edit.key, nil, $0.baseAddress, Int32(clamping: $0.count))
+      }
+    }
+    defer { unsafe natsMsg_Destroy(made) }
+    if edit.text == nil, status == NATS_OK {
+      status = unsafe natsMsgHeader_Set(made, Self.operation, Self.deletion)
+    }
+    guard status == NATS_OK else { return false }
+    var options = unsafe jsPubOptions()
+    unsafe jsPubOptions_Init(&options)
+    unsafe options.MaxWait = NATSLink.patience.milliseconds
+    switch edit.condition {
+    case .always: break
+    case .nothing: unsafe options.ExpectNoMessage = true
+    case .revision(let revision): unsafe options.ExpectLastSubjectSeq = revision
+    }
+    let address = UInt(bitPattern: made)
+    // It may be answered before it is said to be sent.
+    pending.note(address, at: place)
+    guard unsafe js_PublishMsgAsync(context.pointer, &made, &options) == NATS_OK else {
+      pending.settle(address, as: .unknown)
+      return false
+    }
+    return true
   }
 
   /// What happens to the keys, beginning with what there is.
@@ -131,24 +236,14 @@ import RTPWire
       defer { unsafe kvEntry_Destroy(entry) }
       let key = unsafe String(cString: kvEntry_Key(entry))
       guard unsafe kvEntry_Operation(entry) == kvOp_Put else { return .gone(key: key) }
-      return unsafe .value(key: key, KeyValueBucket.text(of: entry))
+      let text = unsafe KeyValueBucket.text(kvEntry_Value(entry), kvEntry_ValueLen(entry))
+      return unsafe .value(key: key, text, revision: kvEntry_Revision(entry))
     }
   }
 
-  private static func text(of entry: OpaquePointer) -> String {
-    guard let bytes = unsafe kvEntry_Value(entry) else { return "" }
-    let count = Int(max(0, unsafe kvEntry_ValueLen(entry)))
-    return unsafe String(
-      decoding: UnsafeRawBufferPointer(start: bytes, count: count), as: UTF8.self)
-  }
-
-  private static func change(_ status: natsStatus, _ revision: UInt64) -> Change {
-    switch status {
-    case NATS_OK: .made(revision: revision)
-    case NATS_TIMEOUT, NATS_CONNECTION_DISCONNECTED, NATS_CONNECTION_CLOSED, NATS_NO_RESPONDERS,
-      NATS_IO_ERROR, NATS_INSUFFICIENT_BUFFER:
-      .unknown
-    default: .refused
-    }
+  private static func text(_ bytes: UnsafeRawPointer?, _ count: Int32) -> String {
+    unsafe String(
+      decoding: UnsafeRawBufferPointer(start: bytes, count: bytes == nil ? 0 : Int(max(0, count))),
+      as: UTF8.self)
   }
 }

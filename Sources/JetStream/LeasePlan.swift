@@ -44,18 +44,26 @@ struct LeasePlan: Sendable {
   private var members: [String: Member] = [:]
   /// Until then nothing is taken: who had a lease when the server went away must find it again.
   private var graceEnd = Instant(nanoseconds: .min)
+  private var wasConnected = false
   private var unbalancedSince: Instant?
 
   init(own: String, capacity: Int) {
     (self.own, self.capacity) = (own, min(max(capacity, 1), Self.mostCapacity))
   }
 
-  /// The server is there, or there again; `isNew` says that nobody can have had a lease before.
+  /// The server is there, or there again; `isNew` says that it had no bucket of leases.
   mutating func connected(at now: Instant, isNew: Bool) {
-    graceEnd = isNew ? now : now.advanced(by: Self.duration)
+    // A server that has lost its bucket has lost leases with it.
+    graceEnd = isNew && !wasConnected ? now : now.advanced(by: Self.duration)
+    wasConnected = true
     leases = [:]
     members = [:]
     unbalancedSince = nil
+  }
+
+  /// The server did not say whether a lease is renewed: those of others may have run out as well.
+  mutating func doubt(at now: Instant) {
+    graceEnd = max(graceEnd, now.advanced(by: Self.duration))
   }
 
   mutating func noteLease(of camera: String, by holder: String, at now: Instant) {
@@ -86,7 +94,7 @@ struct LeasePlan: Sendable {
   /// What to do now.
   mutating func actions(at now: Instant) -> [Action] {
     members = members.filter { isFresh($0.value.seen, at: now) }
-    let gone = held.subtracting(cameras).sorted()
+    let gone = held.subtracting(cameras.subtracting(unfit)).sorted()
     guard gone.isEmpty else { return gone.map { .giveUp($0) } }
     if held.count < share {
       unbalancedSince = nil

@@ -1,6 +1,7 @@
 import BlockingIO
 import CNATS
 import RTPWire
+import Synchronization
 import Transports
 
 /// A connection to NATS, which libnats makes again whenever it breaks.
@@ -28,6 +29,8 @@ import Transports
   private final class Observer: Sendable {
     let watcher: any Watcher
     let server: String
+    /// What this login may not do, as the server said it last, and when.
+    let refusal = Mutex<(words: String, time: Instant)?>(nil)
 
     init(_ watcher: any Watcher, server: String) {
       (self.watcher, self.server) = (watcher, server)
@@ -45,6 +48,7 @@ import Transports
   let server: String
   /// libnats's.
   private let connection: OpaquePointer
+  private let observer: Observer
   private let handle: CallbackHandle<Observer>
 
   /// Connects.
@@ -62,7 +66,8 @@ import Transports
     watcher: any Watcher
   ) throws(JetStreamError) {
     server = address.endpoint
-    handle = CallbackHandle(Observer(watcher, server: address.endpoint))
+    observer = Observer(watcher, server: address.endpoint)
+    handle = CallbackHandle(observer)
     var made: OpaquePointer?
     guard unsafe natsOptions_Create(&made) == NATS_OK, let options = unsafe made else {
       throw .notConnected(server: address.endpoint, reason: "no memory")
@@ -92,8 +97,15 @@ import Transports
     max(0, Int(clamping: unsafe natsConnection_GetMaxPayload(connection)))
   }
 
-  /// Waits until the server has what was published.
-  func flush() { unsafe _ = natsConnection_FlushTimeout(connection, Self.patience.milliseconds) }
+  /// What the server said lately that this login may not do; once.
+  func takeRefusal() -> String? {
+    let refusal = observer.refusal.withLock { refusal in
+      defer { refusal = nil }
+      return refusal
+    }
+    guard let refusal, refusal.time.duration(to: .now) < Self.patience * 2 else { return nil }
+    return refusal.words
+  }
 
   /// Calls `body` with libnats's connection.
   func withConnection<Value>(_ body: (OpaquePointer) throws -> Value) rethrows -> Value {
@@ -167,7 +179,13 @@ import Transports
       }, context)
     unsafe _ = natsOptions_SetErrorHandler(
       options,
-      { _, _, status, context in
+      { connection, _, status, context in
+        if status == NATS_NOT_PERMITTED {
+          var text: UnsafePointer<CChar>?
+          unsafe _ = natsConnection_GetLastError(connection, &text)
+          let words = unsafe text.map { unsafe String(cString: $0) } ?? "it is not permitted"
+          unsafe CallbackHandle<Observer>.target(context)?.refusal.withLock { $0 = (words, .now) }
+        }
         guard [NATS_MISMATCH, NATS_MISSED_HEARTBEAT, NATS_SLOW_CONSUMER].contains(status) else {
           return
         }

@@ -125,14 +125,3 @@ struct MessagePieces {
     write(&pieces[last])
   }
 }
-
-extension WallClockTime {
-  /// Seconds since 1900 in the upper 32 bits, their fraction in the lower.
-  var ntpTime: UInt64 {
-    let (seconds, rest) = nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
-    let isBefore = rest < 0
-    let whole = UInt64(bitPattern: seconds &- (isBefore ? 1 : 0) &+ 2_208_988_800)
-    let fraction = UInt64(rest + (isBefore ? 1_000_000_000 : 0))
-    return whole << 32 | (fraction << 32) / 1_000_000_000
-  }
-}

@@ -1,6 +1,7 @@
 import Bitstream
 import Defragment
 import NIOCore
+import Transports
 
 /// How pictures of one codec go in RTP.
 struct PublishedVideo: Sendable {
@@ -53,22 +54,7 @@ struct PublishedVideo: Sendable {
   }
 
   private static func list(_ sets: [ByteBuffer]) -> String {
-    sets.map { base64($0.readableBytesView) }.joined(separator: ",")
-  }
-
-  private static func base64(_ bytes: ByteBufferView) -> String {
-    let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
-    var text: [UInt8] = []
-    var rest = bytes[...]
-    while !rest.isEmpty {
-      let group = Array(rest.prefix(3))
-      rest = rest.dropFirst(3)
-      let bits = group.reduce(0) { $0 << 8 | Int($1) } << (8 * (3 - group.count))
-      for place in 0..<4 {
-        text.append(
-          place <= group.count ? alphabet[bits >> (18 - 6 * place) & 63] : UInt8(ascii: "="))
-      }
-    }
-    return String(decoding: text, as: UTF8.self)
+    sets.map { String(decoding: $0.readableBytesView.base64, as: UTF8.self) }
+      .joined(separator: ",")
   }
 }

@@ -15,6 +15,8 @@ final class ReadingState: NATSLink.Watcher, StreamSubscription.Taker {
     var lastSequence: UInt64 = 0
     /// Messages that were gone before they were delivered.
     var expired: UInt64 = 0
+    /// Streams that took the place of one whose messages were taken.
+    var renewals: UInt64 = 0
     var waiting = CircularBuffer<StreamSubscription.Message>()
     var waitingBytes = 0
     var isClosed = false
@@ -66,6 +68,18 @@ final class ReadingState: NATSLink.Watcher, StreamSubscription.Taker {
       return !value.isAnnounced
     }
     if announces == true { announce() }
+  }
+
+  /// Whether a stream whose newest message is `newest` is another one than before: the server lost
+  /// what it had.
+  func isRenewed(newest: UInt64) -> Bool { monitor.quietly { newest < $0.lastSequence } }
+
+  /// What comes is of another stream.
+  func beginAnew() {
+    monitor.quietly { value in
+      value.lastSequence = 0
+      value.renewals += 1
+    }
   }
 
   /// Takes the next message; if there is none, the caller is told once there is.

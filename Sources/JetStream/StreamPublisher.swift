@@ -30,6 +30,8 @@ final class StreamPublisher: OutputDestination {
   private var resent: UInt64 = 0
   private var events = OutputEvents()
   private var isAway = false
+  /// What was said of the server's refusals, so that it is said once.
+  private var saidRefusal: PublishingState.Refusal?
   private var report: ((OutputProgress) -> Void)?
 
   init(_ configuration: OutputLane.Configuration, scheme: String, deadline: WriteDeadline) {
@@ -41,15 +43,16 @@ final class StreamPublisher: OutputDestination {
 
   var progress: OutputProgress {
     var progress = OutputProgress()
-    progress.skipped = publication?.skipped ?? 0
     progress.events = events
     state.monitor.quietly { value in
+      progress.skipped = (publication?.skipped ?? 0) + value.leftOutItems
       progress.written = value.acknowledgedItems
       progress.bytes = value.acknowledgedBytes
       progress.figures = [
         OutputFigure("connected", value.phase == .connected ? 1 : 0, metric: Self.connected),
         OutputFigure("acknowledged", value.acknowledged, metric: Self.acknowledged, isTotal: true),
         OutputFigure("resent", resent, metric: Self.resent, isTotal: true),
+        OutputFigure("refused", value.leftOut, metric: Self.refused, isTotal: true),
         OutputFigure("in_flight_bytes", UInt64(clamping: value.outstandingBytes)),
       ]
     }
@@ -62,6 +65,8 @@ final class StreamPublisher: OutputDestination {
     "output_nats_acknowledged_messages", "Messages that JetStream has acknowledged.")
   private static let resent = Metric(
     "output_nats_resent_messages", "Messages that were sent again.")
+  private static let refused = Metric(
+    "output_nats_refused_messages", "Messages that the server did not want, and that are left out.")
 
   func begin(reporting report: @escaping (OutputProgress) -> Void) { self.report = report }
 
@@ -93,7 +98,7 @@ final class StreamPublisher: OutputDestination {
     for message in try publication?.finish(limit: messageLimit) ?? [] { try publish(message) }
     while true {
       switch try wait(.acknowledgements) {
-      case .done: return
+      case .done: return noteRefusal()
       case .prepare: try resume()
       case .late: throw late
       }
@@ -148,6 +153,7 @@ final class StreamPublisher: OutputDestination {
   /// Waits until the server is there and has the stream.
   private func prepare() throws {
     if !isAway, case .away = state.monitor.quietly(\.phase) { note(isReached: false) }
+    noteRefusal()
     while true {
       switch try wait(.connection) {
       case .done: return
@@ -163,6 +169,20 @@ final class StreamPublisher: OutputDestination {
     report?(progress)
   }
 
+  /// Says why the server does not keep something, if that is new.
+  private func noteRefusal() {
+    let refusal = state.monitor.quietly { value in
+      defer { value.refusal = nil }
+      return value.refusal
+    }
+    guard let refusal, refusal != saidRefusal else { return }
+    saidRefusal = refusal
+    events.append(
+      .refused(
+        "NATS at \(link?.server ?? text)", reason: refusal.reason, isLeftOut: refusal.isLeftOut))
+    report?(progress)
+  }
+
   /// There is no more time.
   private var late: JetStreamError {
     .notAcknowledged(
@@ -172,28 +192,34 @@ final class StreamPublisher: OutputDestination {
   /// Makes the stream, and sends again what is not acknowledged.
   private func resume() throws {
     report?(progress)
-    state.monitor.quietly { $0.needsPreparation = false }
+    noteRefusal()
+    if state.monitor.quietly(\.needsRest) { try rest() }
+    // What was answered meanwhile belongs to the same attempt.
+    state.monitor.quietly { value in
+      value.needsPreparation = false
+      value.needsRest = false
+    }
     guard let link else { return }
     do throws(JetStreamError) {
       // A new context forgets the acknowledgements for which the former one waits.
       context = nil
       let context = unsafe try JetStreamContext(
         link,
-        onAcknowledgement: { _, message, acknowledgement, _, context in
+        onAcknowledgement: { _, message, acknowledgement, refusal, context in
           defer { unsafe natsMsg_Destroy(message) }
           var text: UnsafePointer<CChar>?
           guard let state = unsafe CallbackHandle<PublishingState>.target(context),
             unsafe natsMsgHeader_Get(message, "Nats-Msg-Id", &text) == NATS_OK,
             let id = unsafe text.map({ unsafe String(cString: $0) })
           else { return }
-          unsafe state.acknowledged(id, isGood: acknowledgement != nil)
+          unsafe state.answered(id, PublishingState.Answer(acknowledgement, refusal))
         }, context: unsafe handle.context)
       try limits?.apply(to: names.stream, subjects: names.all, of: context)
       self.context = context
       if isAway { note(isReached: true) }
       let again = state.monitor.quietly(\.outstanding)
-      for (_, message) in again {
-        send(message)
+      for message in again {
+        send(message.message)
         resent += 1
       }
     } catch {
@@ -201,14 +227,26 @@ final class StreamPublisher: OutputDestination {
       // It begins, or is being restarted.
       if !isAway { note(isReached: false) }
       state.monitor.quietly { $0.needsPreparation = true }
-      let pauseEnd = Instant.now.advanced(by: Self.pause)
-      let until = state.monitor.quietly(\.deadline).map { min($0, pauseEnd) } ?? pauseEnd
-      _ = state.monitor.wait(until: until) { value -> Bool? in
-        if case .closed = value.phase { true } else { nil }
-      }
-      if deadline.isPast { throw late }
+      try rest()
     }
     report?(progress)
+  }
+
+  /// Waits a moment, or until there is no more time.
+  private func rest() throws {
+    let end = Instant.now.advanced(by: Self.pause)
+    while !deadline.isPast {
+      let until = state.monitor.quietly { value in
+        value.isInterrupted = false
+        return value.deadline.map { min($0, end) } ?? end
+      }
+      let isOver = state.monitor.wait(until: until) { value -> Bool? in
+        if case .closed = value.phase { return true }
+        return value.isInterrupted ? false : nil
+      }
+      if isOver != false { break }
+    }
+    if deadline.isPast { throw late }
   }
 
   // MARK: - Publishing
@@ -221,8 +259,7 @@ final class StreamPublisher: OutputDestination {
       case .late: throw late
       case .done:
         state.monitor.quietly { value in
-          value.lastNumber += 1
-          value.outstanding.append((value.lastNumber, message))
+          value.outstanding.append(PublishingState.Outstanding(message: message))
           value.outstandingBytes += message.payload.readableBytes
         }
         return send(message)
@@ -252,7 +289,10 @@ final class StreamPublisher: OutputDestination {
     }
     guard status != NATS_OK else { return }
     unsafe natsMsg_Destroy(made)
-    state.monitor.update { $0.needsPreparation = true }
+    guard status == NATS_MAX_PAYLOAD else { return state.stumbled() }
+    // The server takes less than it did when the message was made.
+    let reason = unsafe String(cString: natsStatus_GetText(status))
+    state.answered(message.id, .refused(reason: reason, isForGood: true))
   }
 }
 

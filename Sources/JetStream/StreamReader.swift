@@ -48,6 +48,14 @@ struct StreamReader: Sendable {
         if value.lastSequence > 0 { start = .sequence(value.lastSequence + 1) }
       }
       do throws(JetStreamError) {
+        if consumer > 1 {
+          let newest = try context.newest(
+            in: names, camera: address.name, server: address.endpoint)
+          if state.isRenewed(newest: newest.sequence) {
+            start = try atDescription(context, names)
+            state.beginAnew()
+          }
+        }
         subscription = try StreamSubscription(
           to: names, from: start, by: context, number: consumer, delivering: state)
       } catch {
@@ -73,10 +81,26 @@ struct StreamReader: Sendable {
       }
       return Beginning(start: .time(nanoseconds: start), end: newest.sequence)
     }
+    guard options.position > 0 else { return Beginning(start: try atDescription(context, names)) }
+    // What an earlier connection took may be gone with its stream.
+    state.monitor.quietly { $0.lastSequence = options.position }
+    let newest = try context.newest(in: names, camera: address.name, server: address.endpoint)
+    guard !state.isRenewed(newest: newest.sequence) else {
+      state.beginAnew()
+      return Beginning(start: try atDescription(context, names))
+    }
     let last = try context.last(
       of: .description, in: names, camera: address.name, server: address.endpoint)
-    guard options.position > 0 else { return Beginning(start: .sequence(last?.sequence ?? 1)) }
     return Beginning(start: .sequence(options.position + 1), description: last?.payload)
+  }
+
+  /// The last place at which a receiver can begin.
+  private func atDescription(
+    _ context: JetStreamContext, _ names: StreamNames
+  ) throws(JetStreamError) -> StreamSubscription.Start {
+    let last = try context.last(
+      of: .description, in: names, camera: address.name, server: address.endpoint)
+    return .sequence(last?.sequence ?? 1)
   }
 
   /// Waits until another consumer is needed and can be made; `false` once closed.

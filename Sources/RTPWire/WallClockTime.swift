@@ -17,6 +17,16 @@ public struct WallClockTime: Sendable, Hashable, Comparable {
     nanoseconds = seconds * 1_000_000_000 + Int64((fraction + (1 << 31)) >> 32)
   }
 
+  /// The time as an NTP timestamp: seconds since 1900 in the upper 32 bits, which wrap in 2036, and
+  /// their fraction in the lower.
+  public var ntpTime: UInt64 {
+    let (seconds, rest) = nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
+    let isBefore = rest < 0
+    let whole = seconds - (isBefore ? 1 : 0) + Self.secondsFrom1900To1970
+    let fraction = UInt64(rest + (isBefore ? 1_000_000_000 : 0))
+    return UInt64(bitPattern: whole) << 32 | (fraction << 32) / 1_000_000_000
+  }
+
   public static func < (left: WallClockTime, right: WallClockTime) -> Bool {
     left.nanoseconds < right.nanoseconds
   }

@@ -1,7 +1,7 @@
 extension String {
   /// The text made safe for one line on a terminal: at most ``longestPrintable`` characters, and
   /// none that control the terminal or change the writing direction.
-  var printable: String {
+  package var printable: String {
     var text = ""
     var count = 0
     for scalar in unicodeScalars {

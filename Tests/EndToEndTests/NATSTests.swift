@@ -176,13 +176,81 @@ struct NATSTests {
     #expect(try reader.waitForExit() == 3)
     #expect(!reader.standardError.contains("canary"))
     let file = try Scratch.path("password")
-    try "right\n".write(toFile: file, atomically: true, encoding: .utf8)
+    let manager = FileManager.default
+    #expect(
+      manager.createFile(
+        atPath: file, contents: Data("right\n".utf8), attributes: [.posixPermissions: 0o640]))
     let right = ["NATS_USER": "me", "NATS_PASSWORD_FILE": file]
+    let exposed = try RunningProcess(Product.rtpRecv, [server.url("door")], environment: right)
+    #expect(try exposed.waitForExit() == 2)
+    #expect(exposed.standardError.contains("chmod 600 \(file)"), "\(exposed.standardError)")
+    try manager.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file)
     let (_, second) = try Self.publish(.h264, 60, to: server.url("door"), environment: right)
     #expect(!second.standardError.contains("login"), "\(second.standardError)")
     let third = try RunningProcess(
       Product.rtpRecv, [server.url("door", "?since=5m")], environment: right)
     #expect(try third.waitForExit() == 0, "\(third.standardError)")
+  }
+
+  @Test(
+    "nobody finds a secret in the environment, or in a core file",
+    arguments: ["NATS_PASSWORD", "NATS_TOKEN"])
+  func environment(name: String) throws {
+    let server = try NATSServer()
+    let reader = try RunningProcess(
+      Product.rtpRecv, [server.url("door"), "--reconnect"],
+      environment: ["NATS_USER": "me", name: "canary"])
+    _ = try reader.waitForLine(#/nobody has published/#)
+    let path = "/proc/\(reader.processIdentifier)"
+    #expect(
+      String(decoding: try Self.bytes(path + "/environ"), as: UTF8.self).contains("NATS_USER"))
+    #expect(!String(decoding: try Self.bytes(path + "/environ"), as: UTF8.self).contains("canary"))
+    let limits = String(decoding: try Self.bytes(path + "/limits"), as: UTF8.self)
+    #expect(limits.contains(#/Max core file size\s+0\s+0/#))
+    reader.send(signal: SIGINT)
+    _ = try reader.waitForExit()
+    #expect(!reader.standardError.contains("canary"))
+  }
+
+  @Test("files of keys that others can read are refused", arguments: ["NATS_CREDS", "NATS_KEY"])
+  func exposedKeys(name: String) throws {
+    let file = try Scratch.path("key")
+    #expect(
+      FileManager.default.createFile(
+        atPath: file, contents: Data("canary".utf8), attributes: [.posixPermissions: 0o644]))
+    let reader = try RunningProcess(
+      Product.rtpRecv, ["nats://127.0.0.1:1/door"],
+      environment: [name: file, "NATS_CERT": file])
+    #expect(try reader.waitForExit() == 2)
+    #expect(reader.standardError.contains("chmod 600 \(file)"), "\(reader.standardError)")
+  }
+
+  @Test("messages that the server does not want are left out, and the others are kept")
+  func refusedMessages() throws {
+    let server = try NATSServer()
+    let peer = try NATSPeer(port: server.port)
+    _ = try peer.request(
+      "$JS.API.STREAM.CREATE.rtp_door",
+      "{\"name\":\"rtp_door\",\"subjects\":[\"rtp.door.*\"],\"max_msg_size\":1500}")
+    let (reference, publisher) = try Self.publish(.h264, 90, to: server.url("door"))
+    #expect(try FFmpeg.frameHashes(of: reference).count == 90)
+    #expect(publisher.standardError.contains("left out"), "\(publisher.standardError)")
+    #expect(publisher.standardError.contains("exceeds maximum"), "\(publisher.standardError)")
+    #expect(try server.messages(of: "door") > 40)
+  }
+
+  @Test("a stream that takes nothing more is said, and the pictures go on elsewhere")
+  func fullStream() throws {
+    let server = try NATSServer()
+    let peer = try NATSPeer(port: server.port)
+    _ = try peer.request(
+      "$JS.API.STREAM.CREATE.rtp_door",
+      "{\"name\":\"rtp_door\",\"subjects\":[\"rtp.door.*\"],\"max_msgs\":5,\"discard\":\"new\"}")
+    let (reference, publisher) = try Self.publish(.h264, 60, to: server.url("door"))
+    #expect(try FFmpeg.frameHashes(of: reference).count == 60)
+    #expect(
+      publisher.standardError.contains("maximum messages exceeded"), "\(publisher.standardError)")
+    #expect(try server.messages(of: "door") == 5)
   }
 
   @Test(

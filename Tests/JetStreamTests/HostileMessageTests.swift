@@ -91,4 +91,58 @@ import Transports
     next.close()
     _ = try await sink.ends.first(1)
   }
+
+  private static func packet(_ source: UInt8) -> [UInt8] {
+    [0, 12, 0x80, 0x60, 0, 1, 0, 0, 0, 0, 0, 0, 0, source]
+  }
+
+  @Test func theGoodbyeOfAFormerPublisherCountsAsDelivered() async throws {
+    let camera = try await Camera()
+    for source: UInt8 in [1, 2] {
+      try camera.peer.request("rtp.x.description", Self.description)
+      try camera.peer.request("rtp.x.video", Self.packet(source))
+    }
+    let datagrams = try await camera.sink.datagrams.first(3)
+    #expect(datagrams.map { RTCPPacket.recognizes($0.bytes) } == [false, true, false])
+    let counters = await camera.transport.counters()
+    #expect(counters.delivered == 3)
+    let bytes = datagrams.reduce(0) { $0 + $1.bytes.readableBytes }
+    #expect(counters.deliveredBytes == UInt64(bytes))
+    camera.transport.close()
+    _ = try await camera.sink.ends.first(1)
+  }
+
+  @Test func aStreamThatTheServerLostAndGotAnewIsReceived() async throws {
+    let camera = try await Camera()
+    try camera.peer.request("rtp.x.description", Self.description)
+    for _ in 0..<8 { try camera.peer.request("rtp.x.video", Self.packet) }
+    _ = try await camera.sink.datagrams.first(8)
+    let former = await camera.transport.counters()
+    _ = try camera.peer.request("$JS.API.STREAM.DELETE.rtp_x", "")
+    _ = try camera.peer.request(
+      "$JS.API.STREAM.CREATE.rtp_x", "{\"name\":\"rtp_x\",\"subjects\":[\"rtp.x.*\"]}")
+    try camera.server.kill()
+    try camera.server.start()
+    let peer = try NATSPeer(port: camera.server.port)
+    try peer.request("rtp.x.description", Self.description)
+    try peer.request("rtp.x.video", Self.packet)
+    _ = try await camera.sink.datagrams.first(9)
+    let counters = await camera.transport.counters()
+    #expect(counters[.renewals] == 1)
+    #expect(counters[.position] < former[.position])
+    camera.transport.close()
+    _ = try await camera.sink.ends.first(1)
+    // So is it by a connection that knows only how far the former one came.
+    var options = TransportOptions()
+    TransportKind.jetStream.learn(&options, former)
+    let next = try TransportCatalogue([.jetStream]).make(
+      source: camera.server.url("x"), options: options,
+      on: MultiThreadedEventLoopGroup.singleton.next())
+    let sink = RecordingSink()
+    try await next.open(delivering: sink)
+    _ = try await sink.datagrams.first(1)
+    #expect(await next.counters()[.renewals] == 1)
+    next.close()
+    _ = try await sink.ends.first(1)
+  }
 }

@@ -140,6 +140,39 @@ struct LeasePlanTests {
     #expect(plan.actions(at: start.advanced(by: .seconds(6))) == [.take("x")])
   }
 
+  @Test func nothingIsTakenAtOnceFromAServerThatHasLostItsLeases() {
+    var plan = LeasePlan(own: "a", capacity: 10)
+    plan.cameras = ["x"]
+    let start = Instant(nanoseconds: 0)
+    plan.connected(at: start, isNew: true)
+    #expect(plan.actions(at: start) == [.take("x")])
+    // Its bucket is new, but other machines go on with what they had.
+    let again = start.advanced(by: .seconds(60))
+    plan.connected(at: again, isNew: true)
+    #expect(plan.actions(at: again.advanced(by: .seconds(4))).isEmpty)
+    #expect(plan.actions(at: again.advanced(by: .seconds(6))) == [.take("x")])
+  }
+
+  @Test func nothingIsTakenWhileTheServerDoesNotRenew() {
+    var plan = LeasePlan(own: "a", capacity: 10)
+    plan.cameras = ["x"]
+    let start = Instant(nanoseconds: 0)
+    plan.connected(at: start, isNew: true)
+    plan.doubt(at: start.advanced(by: .seconds(10)))
+    plan.doubt(at: start.advanced(by: .seconds(11)))
+    #expect(plan.actions(at: start.advanced(by: .seconds(15))).isEmpty)
+    #expect(plan.actions(at: start.advanced(by: .seconds(17))) == [.take("x")])
+  }
+
+  @Test func whatIsHeldAndCannotBeReceivedIsGivenUp() {
+    var plan = LeasePlan(own: "a", capacity: 10)
+    plan.cameras = ["x", "y"]
+    plan.held = ["x", "y"]
+    plan.unfit = ["x"]
+    plan.connected(at: Instant(nanoseconds: 0), isNew: true)
+    #expect(plan.actions(at: Instant(nanoseconds: 1)) == [.giveUp("x")])
+  }
+
   @Test func aCameraThatIsNoLongerInTheClusterIsGivenUp() {
     var plan = LeasePlan(own: "a", capacity: 10)
     plan.cameras = ["x", "y"]

@@ -47,6 +47,12 @@ struct WallClockTimeTests {
     #expect(time.description == row.text)
   }
 
+  @Test(arguments: [0, 1, 999_999_999, 1_700_000_000_123_456_789, 4_233_000_000_000_000_001])
+  func aTimeBecomesAnNTPTimeAndItselfAgain(nanoseconds: Int64) {
+    let time = WallClockTime(nanoseconds: nanoseconds)
+    #expect(WallClockTime(ntpTime: time.ntpTime) == time)
+  }
+
   @Test func theEndsOfTheRangeAreTimesToo() {
     let (first, last) = (WallClockTime(nanoseconds: .min), WallClockTime(nanoseconds: .max))
     #expect(first.description == "1677-09-21T00:12:43.145224Z")

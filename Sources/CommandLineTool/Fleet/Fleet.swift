@@ -270,10 +270,13 @@ actor Fleet {
       beginEnd()
     case .begin(let name, let row):
       change(name) {
-        guard let camera = try? FleetCluster.camera(name, row, isShown: $0.page != nil) else {
-          return
+        do throws(FleetFile.Fault) {
+          let camera = try FleetCluster.camera(name, row, isShown: $0.page != nil)
+          await $0.replace(name, by: camera)
+        } catch {
+          // It was right a moment before: a file that it names is gone.
+          StandardError.say(.error("\(error); it is not received"))
         }
-        await $0.replace(name, by: camera)
       }
     case .end(let name, let ended):
       change(name) {

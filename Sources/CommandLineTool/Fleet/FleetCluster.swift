@@ -78,6 +78,6 @@ final class FleetCluster: Sendable {
     let host = String(
       decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     let letters = host.filter { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-") }.prefix(40)
-    return "\(letters)-\(getpid())-\(UInt16.random(in: 0 ... .max))"
+    return "\(letters)-\(getpid())-\(UInt64.random(in: 0 ... .max))"
   }
 }

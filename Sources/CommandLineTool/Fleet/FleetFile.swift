@@ -251,7 +251,7 @@ struct FleetFile: Sendable {
 
   /// Where systemd puts the credential `name` (systemd.exec(5)); `nil` if it gives none.
   private static func credentialPath(_ name: String) -> String? {
-    guard !name.contains("/"), let folder = Environment.credentialsFolder else { return nil }
+    guard !name.contains("/"), let folder = Secret.credentialsFolder else { return nil }
     return "\(folder)/\(name)"
   }
 

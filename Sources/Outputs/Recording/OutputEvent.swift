@@ -20,6 +20,8 @@ public enum OutputEvent: Sendable, Hashable {
   case filesNotDeleted(errno: Int32)
   /// Whom it is sent to cannot be reached, or can be again.
   case reached(String, Bool)
+  /// Whom it is sent to does not want something, and why: it is left out, or sent again.
+  case refused(String, reason: String, isLeftOut: Bool)
 }
 
 /// One complete file of a recording.
