@@ -27,6 +27,8 @@ public final class ClusterMember: Sendable {
   private static let tick = Duration.milliseconds(250)
   /// How long after the server refused something it is asked again.
   private static let pause = Duration.seconds(1)
+  /// Bytes of the rows that are kept, whoever wrote them: a hundred thousand cameras.
+  private static let mostRowBytes = 64 << 20
 
   private let address: StreamAddress
   private let login: NATSLogin
@@ -126,6 +128,7 @@ public final class ClusterMember: Sendable {
   private struct Knowledge {
     var plan: LeasePlan
     var rows: [String: String] = [:]
+    var rowBytes = 0
     /// The leases of this machine.
     var revisions: [String: UInt64] = [:]
     /// Those that are being given up, each with its number.
@@ -219,12 +222,15 @@ public final class ClusterMember: Sendable {
   private func note(camera event: KeyValueBucket.Event, _ known: inout Knowledge) {
     switch event {
     case .gone(let name):
-      known.rows[name] = nil
+      known.rowBytes -= known.rows.removeValue(forKey: name)?.utf8.count ?? 0
       known.plan.cameras.remove(name)
       known.plan.unfit.remove(name)
     case .value(let name, let row, _):
       // Whoever can write to the bucket can call a row anything.
       guard StreamAddress.isName(name), known.rows[name] != row else { return }
+      let bytes = known.rowBytes + row.utf8.count - (known.rows[name]?.utf8.count ?? 0)
+      guard bytes <= Self.mostRowBytes else { return }
+      known.rowBytes = bytes
       known.rows[name] = row
       known.plan.cameras.insert(name)
       known.plan.unfit.remove(name)
