@@ -186,7 +186,8 @@ enum Summary {
     let network = missing - min(lostLocally + leftOut, missing)
     let sent = Double(reception.lost + reception.delivered)
     func share(_ count: UInt64) -> String {
-      count == 0 || sent == 0
+      // What the kernel drops may be strangers', and more than was ever sent.
+      count == 0 || sent == 0 || Double(count) > sent
         ? "\(count)" : "\(count) (\((100 * Double(count) / sent).formatted(digits: 1)) %)"
     }
     var text = "\(share(network)) lost in the network"

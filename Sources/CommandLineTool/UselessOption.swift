@@ -3,8 +3,8 @@ import Synchronization
 
 /// An option that was typed where it has no effect.
 ///
-/// On a command line that is a mistake. Among the defaults of a fleet it is left out for the cameras
-/// that have no use for it.
+/// On a command line that is a mistake. Among the defaults of a fleet it is left out for the
+/// cameras that have no use for it.
 struct UselessOption {
   let option: String
   /// What follows the option's name in a message.

@@ -23,8 +23,8 @@ struct FleetClusterTests {
   @Test(
     "anchors and aliases are refused before they are read",
     arguments: [
-      doublingAliases, "    output: &a x.mp4\n", "    output: *a\n", "    expect: [*a]\n", "    *a : 1\n",
-      "    {\"a\":*a}\n", "\t&a\n",
+      doublingAliases, "    output: &a x.mp4\n", "    output: *a\n", "    expect: [*a]\n",
+      "    *a : 1\n", "    {\"a\":*a}\n", "\t&a\n",
     ])
   func aliases(more: String) {
     let fault = #expect(throws: FleetFile.Fault.self) {

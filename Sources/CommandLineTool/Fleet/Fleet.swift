@@ -269,16 +269,18 @@ actor Fleet {
       clusterFailed = true
       beginEnd()
     case .begin(let name, let row):
+      StandardError.say("\(name): this machine receives it")
       change(name) {
         do throws(FleetFile.Fault) {
           let camera = try FleetCluster.camera(name, row, isShown: $0.page != nil)
           await $0.replace(name, by: camera)
         } catch {
           // It was right a moment before: a file that it names is gone.
-          StandardError.say(.error("\(error); it is not received"))
+          StandardError.say(.error("\("\(error)".printable); it is not received"))
         }
       }
     case .end(let name, let ended):
+      StandardError.say("\(name): it is left to other machines")
       change(name) {
         await $0.replace(name, by: nil)
         ended()

@@ -213,8 +213,8 @@ final class BoxedDecoder: UnitDecoding {
       isOver = true
       onEvent(.failed(error))
     case .silent:
-      // It may have no time, and whoever takes the machine's time must not get the decoder out of its
-      // box: another one is tried later.
+      // It may have no time, and whoever takes the machine's time must not get the decoder out of
+      // its box: another one is tried later.
       pause.noteLoss()
       onEvent(.lost(cause: fault.words(status: status)))
     default:
