@@ -96,7 +96,7 @@ import Testing
   }
 
   @Test(arguments: [
-    (["--plan", "wifi", "--loss", "2"], "--loss must be 0 to 1"),
+    (["--plan", "wifi", "--loss", "2"], "a share is 0 to 1"),
     (["--plan", "nothing"], "--plan takes wifi, lte"),
   ])
   func mistakes(options: [String], words: String) throws {

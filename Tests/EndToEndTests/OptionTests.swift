@@ -221,14 +221,6 @@ struct OptionTests {
     #expect(words.contains("Unknown option '--outptu'. Did you mean '--output'?"), "\(words)")
   }
 
-  @Test("the quirks are listed without a source", arguments: [[], ["proxy"]])
-  func quirks(command: [String]) throws {
-    let list = try RunningProcess(Product.rtpSend, command + ["--quirk", "list"])
-    #expect(try list.waitForExit() == 0, "\(list.standardError)")
-    let text = String(decoding: list.standardOutput, as: UTF8.self)
-    #expect(text.contains("session-changes ") && text.contains("tunnel-login ") == command.isEmpty)
-  }
-
   @Test("a share may be a percentage", arguments: [("50%", true), ("0.5", true), ("101%", false)])
   func shares(loss: String, isOne: Bool) throws {
     let sender = try RunningProcess(
