@@ -51,7 +51,7 @@ struct FrameOptions: ParsableArguments {
       ("--pixel-format", formatName != nil), ("--size", sizeText != nil), ("--every", every != nil),
     ]
     for (option, isTyped) in typed {
-      guard !isTyped || !requests.isEmpty else { throw UselessOption(option, "needs -o").error }
+      guard !isTyped || !requests.isEmpty else { throw UselessOption(option, "needs -o").noted() }
     }
     let ofFrames = requests.filter { $0.format.inputs.contains(.frames) }
     guard
@@ -60,10 +60,10 @@ struct FrameOptions: ParsableArguments {
     else {
       throw UselessOption(
         "--pixel-format", "has no effect with pictures, whose samples are coded"
-      ).error
+      ).noted()
     }
     guard every == nil || requests.contains(where: { $0.format.samples == .own }) else {
-      throw UselessOption("--every", "is for pictures: -o NAME.jpg or NAME.png").error
+      throw UselessOption("--every", "is for pictures: -o NAME.jpg or NAME.png").noted()
     }
     return try requests.map { request in
       guard request.format.inputs.contains(.frames) else { return request }

@@ -19,7 +19,7 @@ struct LoginOptions: ParsableArguments {
     guard let user, let other = source.user, user != other else { return }
     throw UselessOption(
       "--user", "has no effect with a URL that names another user, '\(other)'"
-    ).error
+    ).noted()
   }
 
   /// The credentials for `source`; `nil` without a user name and a password.

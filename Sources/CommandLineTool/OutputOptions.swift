@@ -56,10 +56,10 @@ struct OutputOptions: ParsableArguments {
       throw ValidationError("standard output can be written only once")
     }
     guard formatName == nil || !paths.isEmpty else {
-      throw UselessOption("--format", "needs -o").error
+      throw UselessOption("--format", "needs -o").noted()
     }
     guard !scaleToFirst || !paths.isEmpty else {
-      throw UselessOption("--scale-to-first", "needs -o").error
+      throw UselessOption("--scale-to-first", "needs -o").noted()
     }
     try checkSchemes()
     try checkEndings()
@@ -77,7 +77,7 @@ struct OutputOptions: ParsableArguments {
     throw UselessOption(
       option,
       "has no effect with \(scheme):, which is no file or pipe; there are --pixel-format and --size"
-    ).error
+    ).noted()
   }
 
   /// Throws if `--format` changes nothing, and is not what the names say either.

@@ -31,6 +31,6 @@ struct PlayoutOptions: ParsableArguments {
     let names = formats.map { $0.scheme.map { "\($0):" } ?? $0.name }.joined(separator: ", ")
     throw UselessOption(
       "--pace", "has no effect without an output of frames or of sound alone; those are \(names)"
-    ).error
+    ).noted()
   }
 }

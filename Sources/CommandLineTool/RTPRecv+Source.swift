@@ -88,7 +88,7 @@ extension RTPRecv {
     else {
       throw UselessOption(
         "--srtp-roc", "has no effect without a key; give it with --srtp-key-file"
-      ).error
+      ).noted()
     }
     let own = try transports.scope(of: source.bare, transport: transport, options: options)
     guard let own else { return }
@@ -98,7 +98,7 @@ extension RTPRecv {
       let list: [String] = others.reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
       throw UselessOption(
         option, "has no effect with \(own.words); it is for \(list.joined(separator: ", "))"
-      ).error
+      ).noted()
     }
   }
 }

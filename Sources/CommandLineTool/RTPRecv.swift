@@ -130,7 +130,7 @@ struct RTPRecv: AsyncParsableCommand {
       ("--monitor", display.monitor),
     ]
     guard let option = typed.first(where: { $0.1 })?.0 else { return }
-    throw UselessOption(option, "has no effect with --list, which plays nothing").error
+    throw UselessOption(option, "has no effect with --list, which plays nothing").noted()
   }
 
   /// Throws if an option was typed that is about pictures, where none are made.
@@ -146,7 +146,7 @@ struct RTPRecv: AsyncParsableCommand {
       ("--size", frames.sizeText != nil),
     ]
     guard let option = typed.first(where: { $0.1 })?.0 else { return }
-    throw UselessOption(option, "has no effect with outputs whose pictures are not decoded").error
+    throw UselessOption(option, "has no effect with outputs whose pictures are not decoded").noted()
   }
 
   /// The requested outputs.
@@ -154,7 +154,7 @@ struct RTPRecv: AsyncParsableCommand {
     let requests = try written.applied(
       to: frames.applied(to: outputs.requests(), treatment: loss.chosenTreatment))
     guard !outputs.frameHashes || requests.contains(where: { $0.format.inputs.contains(.reports) })
-    else { throw UselessOption("--frame-md5", "needs an output in .jsonl").error }
+    else { throw UselessOption("--frame-md5", "needs an output in .jsonl").noted() }
     return requests
   }
 

@@ -56,14 +56,14 @@ struct RecordingOptions: ParsableArguments {
       throw UselessOption(
         "--segment",
         "has no effect without a recording in a file; try -o NAME.mp4, .mkv, .ts or .wav"
-      ).error
+      ).noted()
     }
     if !keep.isEmpty, planned.allSatisfy({ $0.recording.name == nil }) {
       throw UselessOption(
         "--keep",
         "has no effect on one file; it needs --segment, or a name with the time such as "
           + "cam-%Y%m%dT%H%M%SZ.mp4"
-      ).error
+      ).noted()
     }
     return planned
   }

@@ -12,10 +12,9 @@ struct UselessOption {
 
   init(_ option: String, _ words: String) { (self.option, self.words) = (option, words) }
 
-  /// The error to throw.
-  ///
-  /// ArgumentParser hides errors in one of its own, so the option is noted beside it.
-  var error: ValidationError {
+  /// The error to throw; the option is noted beside it, because ArgumentParser hides errors in one
+  /// of its own.
+  func noted() -> ValidationError {
     Self.note?.take(option)
     return ValidationError("\(option) \(words)")
   }

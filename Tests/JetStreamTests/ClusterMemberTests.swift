@@ -37,6 +37,15 @@ import Transports
       return nil
     }
 
+    /// One that has begun its only camera, "door".
+    static func receivingDoor(_ server: NATSServer) async throws -> Machine {
+      let machine = try Machine(server)
+      machine.member.replaceRows(by: ["door": "row"])
+      try machine.member.start()
+      try await machine.has(["begin door row"])
+      return machine
+    }
+
     func has(_ actions: [String]) async throws {
       try await eventually("\(actions)") { self.actions == actions }
     }
@@ -53,10 +62,7 @@ import Transports
 
   @Test func aServerThatCannotStoreRenewalsEndsNothing() async throws {
     let server = try NATSServer()
-    let machine = try Machine(server)
-    machine.member.replaceRows(by: ["door": "row"])
-    try machine.member.start()
-    try await machine.has(["begin door row"])
+    let machine = try await Machine.receivingDoor(server)
     let leases = try Self.leases(server)
     #expect(Self.holder("door", leases) == "me")
     let peer = try NATSPeer(port: server.port)
@@ -79,10 +85,7 @@ import Transports
 
   @Test func aCameraWhoseLeaseAnotherHasEndsAndOnlyItsOwnerDeletesIt() async throws {
     let server = try NATSServer()
-    let machine = try Machine(server)
-    machine.member.replaceRows(by: ["door": "row"])
-    try machine.member.start()
-    try await machine.has(["begin door row"])
+    let machine = try await Machine.receivingDoor(server)
     let leases = try Self.leases(server)
     _ = leases.make([.init("lease.door", "other")])
     try await machine.has(["begin door row", "end door"])
@@ -114,10 +117,7 @@ import Transports
 
   @Test func whatEndsLateDoesNotEndWhatWasTakenAgain() async throws {
     let server = try NATSServer()
-    let machine = try Machine(server)
-    machine.member.replaceRows(by: ["door": "row"])
-    try machine.member.start()
-    try await machine.has(["begin door row"])
+    let machine = try await Machine.receivingDoor(server)
     machine.member.replaceRows(by: ["door": "bad"])
     try await machine.has(["begin door row", "end door"])
     let late = try #require(machine.ended)
