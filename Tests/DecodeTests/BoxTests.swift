@@ -291,8 +291,7 @@ import Testing
     for (number, isShown) in all where !isShown { lost[number / length, default: 0] += 1 }
     #expect(lost.count <= Self.kills, "\(lost.count) groups lost pictures")
     #expect(DecoderProcesses.all(isEnded: true) == [])
-    // Waiting takes one; each process that were not closed would be another.
-    #expect(DecoderProcesses.openDescriptors <= before + 2)
+    #expect(DecoderProcesses.openDescriptors <= before)
     print("\(Self.kills) kills, \(count) pictures, \(lost.values.reduce(0, +)) lost")
   }
 }

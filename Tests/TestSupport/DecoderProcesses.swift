@@ -38,8 +38,15 @@ public enum DecoderProcesses {
     return text[text.index(after: end)...].split(separator: " ")
   }
 
-  /// How many descriptors this process has.
+  /// How many other processes, pieces of memory and sockets this process has open.
+  ///
+  /// Others are not counted: libdispatch makes some of its own whenever it first needs them.
   public static var openDescriptors: Int {
-    (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd"))?.count ?? 0
+    let folder = "/proc/self/fd"
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+    return names.count { name in
+      let kind = try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/\(name)")
+      return ["anon_inode:[pidfd]", "/memfd:", "socket:"].contains { kind?.hasPrefix($0) ?? false }
+    }
   }
 }
