@@ -169,12 +169,18 @@ let package = Package(
       ],
       resources: [.embedInCode("Page")]
     ),
+    // What both command lines say of an option that they do not know.
+    .target(
+      name: "OptionNames",
+      dependencies: [.product(name: "ArgumentParser", package: "swift-argument-parser")]
+    ),
     // The command line tool as a library, for programs that extend it.
     .target(
       name: "CommandLineTool",
       dependencies: [
         "RTPWire", "BlockingIO", "CLinux", "RTPProcessor", "Bitstream", "Defragment", "Reception",
         "Decode", "Outputs", "Transports", "JetStream", "Receiver", "Serving", "Telemetry",
+        "OptionNames",
         .product(name: "CoreMetrics", package: "swift-metrics"),
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
@@ -205,7 +211,7 @@ let package = Package(
     .executableTarget(
       name: "rtp-send",
       dependencies: [
-        "RTPSend", "Impairment", "RTPWire", "Transports",
+        "RTPSend", "Impairment", "RTPWire", "Transports", "BlockingIO", "OptionNames",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       path: "tools/rtp-send/rtp-send"
@@ -274,7 +280,13 @@ let package = Package(
         .product(name: "NIOPosix", package: "swift-nio"),
       ]
     ),
-    .testTarget(name: "CommandLineToolTests", dependencies: ["CommandLineTool", "Telemetry"]),
+    .testTarget(
+      name: "CommandLineToolTests",
+      dependencies: [
+        "CommandLineTool", "Telemetry", "Transports",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ]
+    ),
     .testTarget(
       name: "TelemetryTests",
       dependencies: [

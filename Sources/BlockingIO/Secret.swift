@@ -17,14 +17,34 @@ package enum Secret {
   /// - Returns: the line without its end; never an empty one.
   /// - Throws: why there is none.
   package static func firstLine(of path: String, limit: Int) throws(Failure) -> String {
-    let file: ShortFile
-    do throws(ShortFile.Failure) {
-      file = try ShortFile(at: path, limit: limit, firstLineOnly: true)
-    } catch { throw .unreadable(reason: error.reason) }
-    if file.isExposed, !isCredential(path) { throw .readableByOthers }
-    let line = firstLine(of: file.bytes)
+    let line = firstLine(of: try file(path, limit: limit, firstLineOnly: true).bytes)
     guard !line.isEmpty else { throw .empty }
     return line
+  }
+
+  /// All of a file that nobody else can read.
+  ///
+  /// - Parameters:
+  ///   - path: a file or a pipe.
+  ///   - limit: bytes; a longer one is not read.
+  /// - Returns: never an empty text.
+  /// - Throws: why there is none.
+  package static func text(of path: String, limit: Int) throws(Failure) -> String {
+    let bytes = try file(path, limit: limit).bytes
+    guard bytes.count <= limit else { throw .unreadable(reason: "it is too long") }
+    guard !bytes.isEmpty else { throw .empty }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  private static func file(
+    _ path: String, limit: Int, firstLineOnly: Bool = false
+  ) throws(Failure) -> ShortFile {
+    let file: ShortFile
+    do throws(ShortFile.Failure) {
+      file = try ShortFile(at: path, limit: limit, firstLineOnly: firstLineOnly)
+    } catch { throw .unreadable(reason: error.reason) }
+    if file.isExposed, !isCredential(path) { throw .readableByOthers }
+    return file
   }
 
   package static func firstLine(of bytes: some Sequence<UInt8>) -> String {

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Glibc
+import OptionNames
 import Transports
 
 extension AsyncParsableCommand {

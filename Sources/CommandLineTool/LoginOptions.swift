@@ -29,9 +29,16 @@ struct LoginOptions: ParsableArguments {
 
   /// What to do when a server wants a login and there is none for `source`.
   func advice(for source: SourceArgument) -> String {
+    let hasUser = user ?? source.user != nil
+    guard CommandLineSecrets.ofCamera == nil else {
+      let password = "the password with 'password-file' or 'credential'"
+      return hasUser
+        ? "there is a user name, but no password; give \(password)"
+        : "give the user name with 'user' or in the URL, and \(password)"
+    }
     let password = "the password with --password-file or in \(Password.variable)"
-    return user ?? source.user == nil
-      ? "give the user name with --user or in the URL, and \(password)"
-      : "there is a user name, but no password, and no terminal to ask for it; give \(password)"
+    return hasUser
+      ? "there is a user name, but no password, and no terminal to ask for it; give \(password)"
+      : "give the user name with --user or in the URL, and \(password)"
   }
 }

@@ -23,7 +23,9 @@ enum Password {
       case .empty(let path): "\(path) has no password in its first line"
       case .readableByOthers(let path):
         "\(path) can be read by others than its owner; try: chmod 600 \(path)"
-      case .userMissing: "there is a password, but no user name; give it with --user, or in the URL"
+      case .userMissing:
+        "there is a password, but no user name; give it with "
+          + (CommandLineSecrets.ofCamera == nil ? "--user" : "'user'") + ", or in the URL"
       case .interrupted: "interrupted"
       }
     }

@@ -58,6 +58,24 @@ struct MonitorViewTests {
       ])
   }
 
+  @Test("a long message goes on in the next line")
+  func longMessage() {
+    var model = Self.stream()
+    model.events = [
+      .init(
+        time: "12:00:09", words: "error: rtsp://camera/stream: the server wants a user name",
+        tone: .bad)
+    ]
+    #expect(
+      text(model, 40, 14).suffix(6) == [
+        "",
+        " 12:00:09  error: rtsp://camera/stream:",
+        "           the server wants a user name",
+        "", "",
+        " q end the run",
+      ])
+  }
+
   @Test("what matters most stays where there is no room", arguments: 1...40, [1, 20, 80, 200])
   func sizes(rows: Int, columns: Int) throws {
     for model in [Self.stream(), MonitorModel()] {

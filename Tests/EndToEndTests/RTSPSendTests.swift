@@ -291,6 +291,8 @@ struct RTSPSendTests {
         ["pattern", "udp://127.0.0.1:9", "pattern", "udp://127.0.0.1:9"],
         "only rtsp:// takes several"
       ),
+      (["pattern", "udp://127.0.0.1:9", "--lost", "5"], "Did you mean '--loss'?"),
+      (["proxy", "rtsp://127.0.0.1:9/a", "--impaired=5"], "Unknown option '--impaired'."),
       (["pattern", "rtsp://:0/a", "pattern", "rtsp://:0/a"], "two sources have the name 'a'"),
       (["pattern", "rtsp://:0/a", "pattern", "rtsp://:1/b"], "at the same rtsp://"),
       (["pattern", "rtsp://:0/a", "pattern"], "each SOURCE needs a DESTINATION"),
@@ -311,7 +313,7 @@ struct RTSPSendTests {
       ),
       (["pattern", "rtsp://:0/a", "--multicast", "239.1.1.1:5001"], "--multicast"),
       (["pattern", "rtsp://:0/a", "--multicast", "10.1.1.1:5000"], "--multicast"),
-      (["pattern", "rtsp://:0/a", "--accounts", "/dev/null"], "is not a file"),
+      (["pattern", "rtsp://:0/a", "--accounts", "/dev/null"], "names nobody"),
       (
         ["film.mp4", "rtsp://:0/a", "--ssrc", "1", "--srtp-key-file", "k"],
         "--ssrc cannot be chosen with --srtp-key-file"

@@ -1,4 +1,5 @@
 import BlockingIO
+import OptionNames
 import Serving
 import Yams
 
@@ -349,23 +350,5 @@ extension YamlError {
     case .duplicatedKeysInMapping: "a key is there more than once"
     default: "\(self)"
     }
-  }
-}
-
-extension String {
-  /// How many letters must be put in, taken out or replaced (Levenshtein).
-  func editDistance(to other: String) -> Int {
-    let letters = Array(other)
-    var row = Array(0...letters.count)
-    for (index, letter) in enumerated() {
-      var diagonal = row[0]
-      row[0] = index + 1
-      for column in letters.indices {
-        let replaced = diagonal + (letters[column] == letter ? 0 : 1)
-        diagonal = row[column + 1]
-        row[column + 1] = Swift.min(replaced, diagonal + 1, row[column] + 1)
-      }
-    }
-    return row[letters.count]
   }
 }

@@ -23,11 +23,7 @@ struct StreamView {
     let height = rows >= Self.tallRows ? 2 : 1
     var middle = model.graphs.flatMap { graph($0, columns, height: height) }
     middle += model.facts.flatMap { fact($0, columns) }
-    let events = model.events.map { event in
-      var line = ScreenLine(" \(event.time)  ", .faint)
-      line.add(event.words, event.tone)
-      return line
-    }
+    let events = model.events.flatMap { self.event($0, columns) }
     let forEvents = min(events.count, max(Self.leastEvents, room - middle.count - 1))
     let kept = max(0, room - forEvents - (forEvents > 0 && room > 8 ? 1 : 0))
     lines += middle.prefix(kept)
@@ -64,10 +60,32 @@ struct StreamView {
 
   /// A fact, on as many lines as its words need, at most three.
   private func fact(_ fact: MonitorModel.Fact, _ columns: Int) -> [ScreenLine] {
-    let width = max(10, columns - Self.labelWidth - 2)
+    Self.wrapped(fact.words, to: columns - Self.labelWidth - 2).enumerated().map { place, words in
+      var line = ScreenLine(" ")
+      line.add(place == 0 ? fact.label : "", .faint, width: Self.labelWidth)
+      line.add(words, fact.tone)
+      return line
+    }
+  }
+
+  /// What happened, in the same way.
+  private func event(_ event: MonitorModel.Event, _ columns: Int) -> [ScreenLine] {
+    let time = " \(event.time)  "
+    return Self.wrapped(event.words, to: columns - time.count - 1).enumerated().map {
+      place, words in
+      var line = ScreenLine()
+      line.add(place == 0 ? time : "", .faint, width: time.count)
+      line.add(words, event.tone)
+      return line
+    }
+  }
+
+  /// The first three lines of `text`, which break between words.
+  private static func wrapped(_ text: String, to width: Int) -> [String] {
+    let width = max(10, width)
     var rows: [String] = []
     var row = ""
-    for word in fact.words.split(separator: " ", omittingEmptySubsequences: false) {
+    for word in text.split(separator: " ", omittingEmptySubsequences: false) {
       let longer = row.isEmpty ? String(word) : "\(row) \(word)"
       if longer.count > width, !row.isEmpty {
         rows.append(row)
@@ -77,12 +95,7 @@ struct StreamView {
       }
     }
     rows.append(row)
-    return rows.prefix(3).enumerated().map { place, words in
-      var line = ScreenLine(" ")
-      line.add(place == 0 ? fact.label : "", .faint, width: Self.labelWidth)
-      line.add(words, fact.tone)
-      return line
-    }
+    return Array(rows.prefix(3))
   }
 
   /// `1:02:03`.

@@ -82,6 +82,14 @@ struct DecodingTimes: Sendable {
     last = times
     return times
   }
+
+  /// How long the last picture lasts if the next one, shown at `presentation`, begins times of its
+  /// own, in which the first pictures are decoded as early as in these.
+  func length(until presentation: Int64) -> Int64? {
+    guard let last else { return nil }
+    let decoding = presentation.subtractingSaturating(interval.multipliedSaturating(by: depth))
+    return max(decoding.subtractingSaturating(last.decoding), 1)
+  }
 }
 
 extension Int64 {

@@ -76,10 +76,14 @@ struct Recorder {
   private(set) var hasBegun = false
   /// How long this file is to be.
   private var segment: Duration?
+  /// A picture after which the file may end: if it does, the next one says how long this lasts.
+  private var held: AccessUnit?
   var actions = CircularBuffer<Action>()
 
   /// By how much this machine's clock may be corrected within a file.
   private static let greatestClockStep = Duration.seconds(1)
+  /// So long before a file may end, its pictures begin to wait for the next one.
+  private static let greatestInterval = Duration.seconds(1)
 
   init(_ configuration: Configuration) {
     self.configuration = configuration
@@ -152,6 +156,8 @@ struct Recorder {
     if case .opening(let opening) = state { unfiled += opening.items }
     unfiled += nextSound.reduce(0) { $0 + $1.items }
     nextSound = []
+    if held != nil { unfiled += 1 }
+    held = nil
     actions.removeAll()
     state = .waiting
     entries.firstMissed = nil
@@ -176,7 +182,7 @@ struct Recorder {
     if isEntry, let reason = reasonToEnd(before: unit, with: own) {
       guard configuration.canContinue else { throw .cannotChange(reason) }
       if reason == .time { keys.noteEnd(before: unit.time, segment: segment) }
-      try end(because: reason)
+      try end(because: reason, before: unit.time)
     }
     if isEntry { keys.note(unit.time) }
     switch takeState() {
@@ -192,7 +198,7 @@ struct Recorder {
       state = .opening(opening)
       try openIfReady()
     case .recording(var file):
-      if file.takes(unit) { write(unit, to: &file) } else { unfiled += 1 }
+      if file.takes(unit) { writeNext(unit, to: &file) } else { unfiled += 1 }
       state = .recording(file)
     }
   }
@@ -222,9 +228,32 @@ struct Recorder {
     }
   }
 
-  private mutating func write(_ unit: AccessUnit, to file: inout RecordingFile) {
+  /// Writes `unit` now, or with what follows if the file may end between them.
+  private mutating func writeNext(_ unit: AccessUnit, to file: inout RecordingFile) {
+    writeHeld(to: &file)
+    let age = file.age(at: unit.time.nanoseconds)
+    if configuration.canContinue, let segment,
+      age >= (segment - Self.greatestInterval).wholeNanoseconds
+    {
+      held = unit
+    } else {
+      write(unit, to: &file)
+    }
+  }
+
+  private mutating func writeHeld(
+    to file: inout RecordingFile, before next: MediaTime? = nil
+  ) {
+    guard let unit = held else { return }
+    held = nil
+    write(unit, to: &file, before: next)
+  }
+
+  private mutating func write(
+    _ unit: AccessUnit, to file: inout RecordingFile, before next: MediaTime? = nil
+  ) {
     do {
-      if let record = try file.write(unit, isKey: unit.isEntryPoint) {
+      if let record = try file.write(unit, isKey: unit.isEntryPoint, before: next) {
         actions.append(.write(record))
       }
     } catch {
@@ -302,7 +331,7 @@ struct Recorder {
     begin(&file)
     for element in opening.elements {
       switch element {
-      case .picture(let unit): write(unit, to: &file)
+      case .picture(let unit): writeNext(unit, to: &file)
       case .sound(let sample) where file.takes(sample): write(sample, to: &file)
       case .sound(let sample): unfiled += sample.items
       }
@@ -351,7 +380,10 @@ struct Recorder {
     state = .recording(file)
   }
 
-  mutating func end(because reason: FileReason) throws(RecordingError) {
+  /// Ends the file; if the stream goes on, the next picture is shown at `next`.
+  mutating func end(
+    because reason: FileReason, before next: MediaTime? = nil
+  ) throws(RecordingError) {
     if case .opening(let opening) = state { try open(opening) }
     defer {
       state = .waiting
@@ -359,6 +391,7 @@ struct Recorder {
       keys.beginFile()
     }
     guard case .recording(var file) = state else { return }
+    writeHeld(to: &file, before: next)
     wasLongEnough = reason == .time
     for sample in nextSound {
       if file.takes(sample) { write(sample, to: &file) } else { unfiled += sample.items }

@@ -190,12 +190,24 @@ struct RecordingFile {
 
   /// Adds `unit`.
   ///
+  /// - Parameters:
+  ///   - unit: the picture.
+  ///   - isKey: whether a reader can begin with it.
+  ///   - next: the time of the picture with which another file begins, if it is known; a last
+  ///     picture is otherwise taken to last as long as the one before.
   /// - Returns: the bytes that are complete by now, if any.
   /// - Throws: ``RecordingError`` when the muxer refuses it; the file can go on without it.
-  mutating func write(_ unit: AccessUnit, isKey: Bool) throws(RecordingError) -> OutputRecord? {
+  mutating func write(
+    _ unit: AccessUnit, isKey: Bool, before next: MediaTime?
+  ) throws(RecordingError) -> OutputRecord? {
     guard var pictures else { return nil }
-    let place = pictures.times.place(unit.time.ticks.subtractingSaturating(pictures.base))
+    var place = pictures.times.place(unit.time.ticks.subtractingSaturating(pictures.base))
     self.pictures = pictures
+    let following = next.flatMap { next in
+      next.timescale == pictures.timescale
+        ? next.ticks.subtractingSaturating(pictures.base) : nil
+    }
+    if let following { place.duration = pictures.times.length(until: following) ?? place.duration }
     try mux(
       Muxer.Sample(
         bytes: bytes(of: unit, in: pictures.form, with: frames == 0 ? pictures.sets : nil),
@@ -203,7 +215,8 @@ struct RecordingFile {
         duration: place.duration, isKey: isKey))
     frames += 1
     let end = MediaTime(
-      ticks: place.presentation.addingSaturating(place.duration), timescale: pictures.timescale)
+      ticks: max(place.presentation.addingSaturating(place.duration), following ?? 0),
+      timescale: pictures.timescale)
     return take(adding: 1, until: end)
   }
 

@@ -158,6 +158,25 @@ import Testing
     #expect(try hashes == FFmpeg.frameHashes(of: folder("stream"), options: ["-f", "h264"]))
   }
 
+  @Test("the last picture of a file lasts until the next one begins", arguments: [0, 2])
+  func lastPicture(reordering: Int) throws {
+    let folder = try TemporaryFolder()
+    let clip = Clip(
+      name: "GOPs", frames: 60,
+      encoder: ["-bf", "\(reordering)", "-g", "30", "-sc_threshold", "0"],
+      h264Parameters: "open-gop=0")
+    var units = try clip.timedUnits(of: clip.encoded())
+    units = units[..<30] + units[30...].map { $0.moved(by: .milliseconds(50)) }
+    let disk = try VirtualDisk.record(units, as: .mp4, segment: .seconds(0.9))
+    #expect(disk.files.map(\.ending?.frames) == [30, 30])
+    try Data(disk.files[0].bytes).write(to: folder.url("0.mp4"))
+    // All its pictures together, and what the header says.
+    let probe = try Probe(folder("0.mp4"))
+    #expect(probe.stream["duration"] == "1.050000")
+    #expect(probe.format["duration"] == "1.050000")
+    #expect(abs(try #require(disk.files[0].ending?.duration) - 1.05) < 0.001)
+  }
+
   @Test("the first file may be shorter than the others")
   func firstSegment() throws {
     let clip = Clip(

@@ -160,6 +160,32 @@ import Testing
     #expect(Set(steps) == [30_000])
   }
 
+  /// The next file begins where the last picture of the one before ends.
+  @Test func aLastPictureThatIsLongerLastsLonger() async throws {
+    var clip = try await Growing.fragmented("frag_every_frame+empty_moov+default_base_moof")
+    // The last `tfhd` box (ISO/IEC 14496-12 §8.8.7): flags, track, and how long the picture lasts.
+    let data = Data(clip.bytes)
+    let place = try #require(data.range(of: Data("tfhd".utf8), options: .backwards)).upperBound
+    try #require(clip.bytes[place + 3] & 0x9 == 0x8)
+    let length = ByteBuffer(bytes: clip.bytes[(place + 8)..<(place + 12)])
+    let longer = 2 * (try #require(length.getInteger(at: 0, as: UInt32.self)))
+    clip.bytes.replaceSubrange(
+      (place + 8)..<(place + 12),
+      with: (0..<4).map { UInt8(truncatingIfNeeded: longer >> (24 - 8 * $0)) })
+    var stream = GrowingStream(nil, framesPerSecond: nil)
+    var times: [Int64] = []
+    for _ in 0..<3 {
+      times += try read(clip.bytes, into: &stream) { 1000 }.map(\.decodingTicks)
+      while let unit = try stream.finishFile(at: 0) { times.append(unit.decodingTicks) }
+      stream.beginFile()
+    }
+    let steps = zip(times, times.dropFirst()).map { $1 - $0 }
+    try #require(steps.count == 3 * Growing.frames - 1)
+    for (number, step) in steps.enumerated() {
+      #expect(step == (number % Growing.frames == Growing.frames - 1 ? 6000 : 3000))
+    }
+  }
+
   /// Where a writer pauses behind a picture, nothing has to follow before it is sent.
   @Test(arguments: [1, 3]) func aPictureIsSentBeforeTheNextBegins(
     picturesAtOnce: Int

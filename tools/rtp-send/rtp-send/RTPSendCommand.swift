@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import Impairment
+import OptionNames
 import RTPSend
 import Transports
 
@@ -152,13 +153,13 @@ struct RTPSendCommand: AsyncParsableCommand {
         try command.run()
       }
     } catch {
-      Foundation.exit(tell(error, type))
+      Foundation.exit(tell(error, type, arguments))
     }
   }
 
   /// Says what went wrong, or gives the help that was asked for; returns the exit status.
   private static func tell<Command: ParsableCommand>(
-    _ error: any Error, _ type: Command.Type
+    _ error: any Error, _ type: Command.Type, _ arguments: [String]
   ) -> Int32 {
     let code = type.exitCode(for: error)
     switch code {
@@ -166,7 +167,10 @@ struct RTPSendCommand: AsyncParsableCommand {
     case .success: print(type.fullMessage(for: error))
     case .validationFailure:
       let name = type.configuration.commandName ?? ""
-      Session.complain("\(type.message(for: error))\n'\(name) --help' lists the options.")
+      // ArgumentParser takes the value of an unknown option for the source.
+      let unknown = KnownOptions(of: type).complaint(aboutAnyOf: arguments)
+      Session.complain(
+        "\(unknown ?? type.message(for: error))\n'\(name) --help' lists the options.")
     default: Session.complain(type.message(for: error))
     }
     return code.rawValue

@@ -1,5 +1,6 @@
 import Bitstream
 import NIOCore
+import RTPWire
 
 /// A picture that has been taken out of a file that is still being written.
 struct GrowingPicture: Equatable {
@@ -16,6 +17,11 @@ struct GrowingPicture: Equatable {
   struct Times: Equatable {
     var presentation: Int64
     var decoding: Int64
+    /// When the next one is decoded; `nil` where nothing says so.
+    var end: Int64?
+
+    /// How long it lasts; `nil` where nothing says so.
+    var length: Int64? { end?.subtractingSaturating(decoding) }
   }
 
   init(_ group: AccessUnitGrouper.Group) {

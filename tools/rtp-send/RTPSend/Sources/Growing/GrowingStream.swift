@@ -21,6 +21,8 @@ struct GrowingStream {
   private var lastDecoding: Int64?
   private var lastPresentation: Int64 = 0
   private var interval: Int64 = 3600
+  /// From the last picture to what follows it.
+  private var lastLength: Int64 = 3600
   /// How much later than its time a picture of the present file came, at most: those of a fragment
   /// come together, after the last of them.
   private var delay: Int64?
@@ -147,6 +149,9 @@ struct GrowingStream {
       let step = time.decoding.subtractingSaturating(lastDecoding)
       if step > 0, step < Self.longestGap { interval = step }
     }
+    // A writer that does not know how long its last picture lasts says next to nothing.
+    let length = picture.times?.length ?? 0
+    lastLength = (interval / 2..<Self.longestGap).contains(length) ? length : interval
     (lastDecoding, lastPresentation) = (time.decoding, time.presentation)
     let delay = arrival.subtractingSaturating(time.decoding)
     self.delay = max(self.delay ?? delay, delay)
@@ -162,7 +167,7 @@ struct GrowingStream {
       let gap = decoding.addingSaturating(lastShift).subtractingSaturating(lastDecoding)
       if gap > 0, gap <= Self.longestGap { return lastShift }
     }
-    var next = lastDecoding.addingSaturating(interval)
+    var next = lastDecoding.addingSaturating(lastLength)
     // With the delay of the last file, the picture would have this time.
     let usual = arrival.subtractingSaturating(delay ?? 0)
     if delay != nil, usual.subtractingSaturating(next) > Self.shortestPause { next = usual }

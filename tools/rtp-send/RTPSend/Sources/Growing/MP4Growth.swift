@@ -193,7 +193,8 @@ struct MP4Growth {
         units: units, isRandomAccess: units.contains(where: known.codec.isRandomAccess),
         times: GrowingPicture.Times(
           presentation: Self.ticks(sample.presentation, index.timescale),
-          decoding: Self.ticks(sample.decoding, index.timescale))))
+          decoding: Self.ticks(sample.decoding, index.timescale),
+          end: Self.ticks(sample.end, index.timescale))))
     return true
   }
 

@@ -10,6 +10,8 @@ struct MovieFragment: Equatable {
     /// In ticks of the track, from its zero.
     var decoding: Int64
     var presentation: Int64
+    /// When the next one is decoded.
+    var end: Int64
   }
 
   /// More are no fragment of a live recording.
@@ -98,11 +100,12 @@ struct MovieFragment: Equatable {
         throw .tooLong(bytes: UInt64(size), offset: place)
       }
       if isVideo {
+        let start = end
+        end = end.addingSaturating(Int64(duration))
         samples.append(
           Sample(
-            offset: place, size: Int(size), decoding: end,
-            presentation: end.addingSaturating(shift)))
-        end = end.addingSaturating(Int64(duration))
+            offset: place, size: Int(size), decoding: start,
+            presentation: start.addingSaturating(shift), end: end))
       }
       let (next, overflow) = place.addingReportingOverflow(UInt64(size))
       guard !overflow else { throw .malformed("trun") }

@@ -1,25 +1,25 @@
-import ArgumentParser
+package import ArgumentParser
 import FoundationEssentials
 
 /// The long options that a command and its subcommands declare.
 ///
 /// ArgumentParser says what is wrong with the options that it knows before it says that it does not
 /// know one; whoever mistyped `--output` then reads that `--segment` needs one.
-struct KnownOptions {
+package struct KnownOptions {
   /// With their hyphens.
-  let names: Set<String>
+  package let names: Set<String>
 
   /// Words that are farther from each other are no slip of the fingers.
   private static let longestSlip = 3
 
-  init(of command: any ParsableCommand.Type) {
+  package init(of command: any ParsableCommand.Type) {
     let described = Data(command._dumpHelp().utf8)
     let tool = try? JSONDecoder().decode(Description.self, from: described)
     names = tool?.command.names ?? []
   }
 
   /// What is wrong with `name`; `nil` if it is known.
-  func complaint(about name: String) -> String? {
+  package func complaint(about name: String) -> String? {
     guard !names.contains(name) else { return nil }
     let nearest = names.min {
       ($0.editDistance(to: name), $0) < ($1.editDistance(to: name), $1)
@@ -30,7 +30,7 @@ struct KnownOptions {
   }
 
   /// What is wrong with the first of `arguments` that is an unknown option; `nil` if none is.
-  func complaint(aboutAnyOf arguments: [String]) -> String? {
+  package func complaint(aboutAnyOf arguments: [String]) -> String? {
     arguments.prefix { $0 != "--" }.lazy.filter { $0.hasPrefix("--") }
       .compactMap { complaint(about: String($0.prefix { $0 != "=" })) }.first
   }
