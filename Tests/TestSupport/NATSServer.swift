@@ -22,7 +22,8 @@ public final class NATSServer: @unchecked Sendable {
 
   /// Where a camera is in it.
   public func url(_ name: String, _ query: String = "") -> String {
-    "nats://127.0.0.1:\(port)/\(name)\(query)"
+    let scheme = settings.contains("tls {") ? "nats+tls" : "nats"
+    return "\(scheme)://127.0.0.1:\(port)/\(name)\(query)"
   }
 
   /// Starts it, again with what it has kept, on the same port.
@@ -44,7 +45,7 @@ public final class NATSServer: @unchecked Sendable {
     try waitUntil("the file of ports") {
       let name = folder.names.first { $0.hasSuffix(".ports") }
       guard let name, let text = try? String(contentsOf: folder.url(name), encoding: .utf8),
-        let match = text.firstMatch(of: /nats:\/\/127\.0\.0\.1:(\d+)/),
+        let match = text.firstMatch(of: /(?:nats|tls):\/\/127\.0\.0\.1:(\d+)/),
         let number = UInt16(match.1)
       else { return false }
       port = number
