@@ -2,7 +2,7 @@ import Foundation
 
 /// An operator of NATS, an account with a stream store, and a user of it, signed with OpenSSL.
 ///
-/// Keys and tokens are those of https://github.com/nats-io/nkeys and https://github.com/nats-io/jwt.
+/// Their form is that of https://github.com/nats-io/nkeys and https://github.com/nats-io/jwt.
 public struct NATSAccounts {
   /// What a server with these accounts has in its settings.
   public let settings: String
