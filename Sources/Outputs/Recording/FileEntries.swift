@@ -3,9 +3,12 @@ import Defragment
 import RTPWire
 
 /// With which pictures of a stream a file can begin.
+///
+/// Streams that are refreshed bit by bit have no key picture, perhaps but the first: where none has
+/// come for a while, pictures from which decoding can recover take their place.
 struct FileEntries {
-  /// The first picture since the last file that is in none.
-  var firstMissed: MediaTime?
+  /// When the last key picture was shown, or the first picture of all.
+  private var lastKey: MediaTime?
   /// The last complete parameter sets, which later pictures may need.
   var sets: StreamSets? { known?.sets }
   private var known: (codec: VideoCodec, sets: StreamSets)?
@@ -17,16 +20,17 @@ struct FileEntries {
     return own
   }
 
-  /// Notes that a picture of that time is in no file.
-  mutating func noteMissed(_ time: MediaTime) { firstMissed = firstMissed ?? time }
-
-  /// Whether a file can begin with `unit`.
-  func isEntry(_ unit: AccessUnit) -> Bool {
-    guard unit.isRandomAccess, unit.integrity == .whole, unit.format != nil,
-      unit.codec.parameterSetTypes.isEmpty || known?.codec == unit.codec
+  /// Whether a file can begin with `unit`, which comes next.
+  mutating func isEntry(_ unit: AccessUnit) -> Bool {
+    let isWhole = unit.integrity == .whole
+    if lastKey == nil || isWhole && unit.isEntryPoint { lastKey = unit.time }
+    guard unit.isRandomAccess, isWhole, unit.format != nil,
+      unit.codec.parameterSetTypes.isEmpty || known?.codec == unit.codec, let lastKey
     else { return false }
-    if unit.isEntryPoint { return true }
-    guard let firstMissed else { return false }
-    return unit.time.nanoseconds(since: firstMissed) >= RecorderInput.patience.wholeNanoseconds
+    return unit.isEntryPoint
+      || unit.time.nanoseconds(since: lastKey) >= RecorderInput.patience.wholeNanoseconds
   }
+
+  /// The stream goes on elsewhere, or in another file.
+  mutating func beginAnew() { lastKey = nil }
 }

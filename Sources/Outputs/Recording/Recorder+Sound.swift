@@ -19,9 +19,9 @@ extension Recorder {
     input.flush()
     try drain()
     if case .recording = state, !configuration.canContinue { throw .cannotChange(.track) }
-    let missed = entries.firstMissed
+    let entries = entries
     try end(because: .track)
-    entries.firstMissed = missed
+    self.entries = entries
     input.endSoundAlone()
   }
 

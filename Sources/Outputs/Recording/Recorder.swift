@@ -103,7 +103,7 @@ struct Recorder {
       lastArrival = max(lastArrival, unit.lastArrival)
       input.notePicture()
       if input.isSoundOnly { try endSoundAlone(before: unit) }
-      if input.isSoundOnly { skip(unit) } else { input.append(unit) }
+      if input.isSoundOnly { unfiled += 1 } else { input.append(unit) }
     case .sound(let unit):
       lastArrival = max(lastArrival, unit.lastArrival)
       input.append(unit)
@@ -160,7 +160,7 @@ struct Recorder {
     held = nil
     actions.removeAll()
     state = .waiting
-    entries.firstMissed = nil
+    entries.beginAnew()
     self.pause = lastArrival.advanced(by: pause)
   }
 
@@ -187,8 +187,10 @@ struct Recorder {
     if isEntry { keys.note(unit.time) }
     switch takeState() {
     case .waiting:
-      guard isEntry, !isPausing else { return skip(unit) }
-      entries.firstMissed = nil
+      guard isEntry, !isPausing else {
+        unfiled += 1
+        return
+      }
       state = .opening(
         RecordingOpening(
           with: unit, sets: entries.sets ?? own, clockOffset: configuration.clock.offset()))
@@ -209,12 +211,6 @@ struct Recorder {
     var taken = State.waiting
     swap(&taken, &state)
     return taken
-  }
-
-  /// Leaves out a picture that no file is there for.
-  private mutating func skip(_ unit: AccessUnit) {
-    unfiled += 1
-    entries.noteMissed(unit.time)
   }
 
   /// Whether it is too early for another file, because the last one could not be written, or
@@ -387,7 +383,7 @@ struct Recorder {
     if case .opening(let opening) = state { try open(opening) }
     defer {
       state = .waiting
-      entries.firstMissed = nil
+      if reason != .time { entries.beginAnew() }
       keys.beginFile()
     }
     guard case .recording(var file) = state else { return }

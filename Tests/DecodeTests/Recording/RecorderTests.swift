@@ -256,6 +256,23 @@ import Testing
     }
   }
 
+  /// `intra-refresh=1` of x264 sends no IDR picture but the first; whoever comes later has none.
+  @Test(
+    "a stream that is refreshed bit by bit is cut where a refresh begins",
+    arguments: [(0, [90, 90, 90, 30]), (15, [90, 90, 30])])
+  func refreshes(missed: Int, frames: [Int]) throws {
+    let clip = Clip(
+      name: "refreshed", width: 64, height: 48, frames: 300,
+      encoder: ["-bf", "0", "-g", "30", "-sc_threshold", "0"])
+    let units = try clip.timedUnits(of: clip.encoded()).enumerated().map { number, unit in
+      number > 0 && unit.isRandomAccess ? unit.asPartOfARefresh : unit
+    }
+    let disk = try VirtualDisk.record(
+      Array(units[missed...]), as: .mp4, segment: .seconds(2.5))
+    #expect(disk.files.map(\.ending?.frames) == frames)
+    #expect(disk.skipped == clip.frames - missed - frames.reduce(0, +))
+  }
+
   @Test("an outage and a lost connection each begin a file at the next key picture")
   func outages() throws {
     let clip = Clip(

@@ -168,6 +168,15 @@ extension AccessUnit {
       arrival: later ?? time)
   }
 
+  /// As a picture that renews a part of what is seen, after ten of which all is renewed.
+  var asPartOfARefresh: AccessUnit {
+    AccessUnit(
+      codec: codec, bytes: bytes, units: units, time: time, firstArrival: firstArrival,
+      lastArrival: lastArrival, isRandomAccess: true,
+      dependency: PictureDependency(references: .earlier),
+      recoveryPoint: RecoveryPoint(distance: 10), format: format)
+  }
+
   /// With zeros behind its parameter sets.
   var withZeros: AccessUnit {
     rewritten { bytes, isSet in bytes + (isSet ? [0, 0, 0] : []) }

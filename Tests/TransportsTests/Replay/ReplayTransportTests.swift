@@ -86,6 +86,15 @@ struct ReplayTransportTests {
     #expect(sink.datagrams.elements.allSatisfy { $0.bytes.readableBytes == 712 })
   }
 
+  /// As `tcpdump -i any` sees each packet at a bridge and behind it.
+  @Test func packetsThatWereCapturedTwiceAreTheSameMedia() async throws {
+    let (sink, _) = try await play(RecordingBytes.pcap(Self.mixed.flatMap { [$0, $0] }))
+    #expect(sink.descriptions.elements.first?.map(\.kind) == [.video, .application])
+    let media = sink.datagrams.elements.filter { $0.channel == .media }
+    #expect(media.filter { $0.track == 0 }.count == 320)
+    #expect(media.filter { $0.track == 1 }.count == 80)
+  }
+
   @Test func mediaThatSharesAPortIsToldByItsPayloadType() async throws {
     let frames = Self.mixed.map { frame -> ByteBuffer in
       var frame = frame

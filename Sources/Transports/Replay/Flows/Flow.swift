@@ -44,6 +44,9 @@ struct Flow: Sendable {
   private(set) var timestamps: UInt64 = 0
   /// Packets whose number is at most ``nearness`` from that of the one before.
   private var inSequence: UInt64 = 0
+  /// Packets that are the one before once more: `tcpdump -i any` sees each at the bridge and behind
+  /// it, and some switches mirror both directions.
+  private var repeated: UInt64 = 0
   private var last: (number: SequenceNumber, timestamp: UInt32)?
   private(set) var reception: FlowReception
   /// Packets whose payloads begin differently, to recognize the codec; empty unless wanted.
@@ -82,6 +85,10 @@ struct Flow: Sendable {
   private mutating func count(_ packet: RTPPacket) {
     packets += 1
     bytes += UInt64(packet.bytes.readableBytes)
+    if let last, last == (packet.sequenceNumber, packet.timestamp) {
+      repeated += 1
+      return
+    }
     if packet.marker { markers += 1 }
     if last?.timestamp != packet.timestamp { timestamps += 1 }
     if let last {
@@ -92,7 +99,7 @@ struct Flow: Sendable {
   }
 
   /// Whether this is certainly RTP, and not just a few packets that look like it.
-  var isConfirmed: Bool { inSequence >= 2 && inSequence * 2 >= packets }
+  var isConfirmed: Bool { inSequence >= 2 && inSequence * 2 >= different }
 
   /// Whether timestamps and markers look like pictures: several packets per timestamp, or a marker
   /// on each (RFC 3551 sets it on audio only at the start of talk).
@@ -110,9 +117,11 @@ struct Flow: Sendable {
   }
 
   private var hasShapeOfVideo: Bool {
-    guard isConfirmed, packets >= 4 else { return false }
-    return packets >= timestamps * 5 / 4 + 1 || markers * 2 >= packets
+    guard isConfirmed, different >= 4 else { return false }
+    return different >= timestamps * 5 / 4 + 1 || markers * 2 >= different
   }
+
+  private var different: UInt64 { packets - repeated }
 }
 
 extension Flow: CustomStringConvertible {
