@@ -224,7 +224,9 @@ final class Session: Sendable {
       let name = output.name.shownPath
       for note in output.notes { StandardError.say("\(name): \(note.words)") }
     }
-    if let complaint = verdict.complaint {
+    // What a camera of a fleet was waiting for when it was stopped has been said before.
+    let isKnown = CommandLineSecrets.ofCamera != nil && verdict.status == .done
+    if let complaint = verdict.complaint, !isKnown {
       StandardError.say(.error(complaint))
       camera?.note(complaint, isWarning: true)
     }

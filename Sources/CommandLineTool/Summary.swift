@@ -129,7 +129,10 @@ enum Summary {
     var text = "received \(reception.delivered.counted("packet"))"
     text += ", \(delivery.accessUnits.counted("access unit"))"
     if delivery.frames > 0 { text += ", \(delivery.frames.counted("frame"))" }
-    if let format = stream.format { text += " of \(format.summary)" }
+    if let format = stream.format {
+      let sizes = delivery.pictures.sizes.count
+      text += sizes > 1 ? " of \(sizes) sizes, at last \(format.summary)" : " of \(format.summary)"
+    }
     let skipped = zip(status.outputs, outputs).lazy.filter { $1.format.inputs == .units }
       .map(\.0.counters.skipped)
     let before =

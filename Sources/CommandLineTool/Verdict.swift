@@ -140,11 +140,11 @@ struct Verdict {
   }
 
   private static func judge(_ report: Receiver.Report, _ wish: Wish) -> (ExitStatus, String?) {
-    // A run that is stopped while it connects again ends with the reason for that.
+    // Whoever stops a run while it connects again is told why it has to; the run is done.
     if case .stopped = report.reason, !report.status.connection.isOpen,
       let failure = report.status.connection.failure
     {
-      return judge(failure, report, wish, isRetried: true)
+      return (.done, judge(failure, report, wish, isRetried: true).1)
     }
     return judge(report.reason, report, wish, isRetried: false)
   }

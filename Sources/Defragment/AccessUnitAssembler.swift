@@ -278,9 +278,24 @@ struct AccessUnitAssembler: Sendable {
       held?.noteDamage(.unfinished)
       if open?.hasPicture == true { open?.noteDamage(.unfinished) }
     }
+    let pictureTime = held?.time ?? endedByMarker
     finishHeld(statistics: &statistics)
-    if open?.units.isEmpty == false { finish(statistics: &statistics) }
+    // Supplemental information behind the last slices would begin the next picture, if one came.
+    if let draft = open, !draft.units.isEmpty,
+      draft.time != pictureTime || !isInformationAlone(draft)
+    {
+      finish(statistics: &statistics)
+    }
     open = nil
+  }
+
+  private func isInformationAlone(_ draft: AccessUnitDraft) -> Bool {
+    draft.gaps.isEmpty
+      && draft.units.allSatisfy { unit in
+        let bytes = draft.bytes.getSlice(
+          at: draft.bytes.readerIndex + unit.offset, length: unit.length)
+        return bytes.map { format.role(of: NALUnitHead(of: $0)) } == .supplementalInformation
+      }
   }
 
   /// Discards a full access unit without a picture, which would never end.

@@ -232,7 +232,9 @@ final class Distribution: Sendable {
   }
 
   /// Waits for the decoder's last frames and closes it; nothing more is received.
-  func finishDecoding() async {
+  ///
+  /// `endsInGap` says that more could have come until now.
+  func finishDecoding(endsInGap: Bool) async {
     let end = Instant.now
     if let decoder = state.withLock(\.decoder) {
       await decoder.flush()
@@ -240,7 +242,7 @@ final class Distribution: Sendable {
       state.withLock { $0.constantRate?.finish() ?? [] }.forEach(show)
     }
     let unused = state.withLock { state in
-      state.allotment.finish(receivedUntil: end)
+      if endsInGap { state.allotment.finish(receivedUntil: end) }
       defer { state.prepared = nil }
       return state.prepared
     }

@@ -289,7 +289,14 @@ public final class Receiver: Sendable {
     var reason = await connections.run()
     // A recording waits for its consumers, however long they need.
     let watch = pace.finishingTime.map { _ in Task { await abandonDecodingOnceStalled() } }
-    await distribution.finishDecoding()
+    // What nothing came in before somebody else ended the run is a gap; a sender that ended it was
+    // done.
+    let endsInGap =
+      switch reason {
+      case .durationReached, .stopped: true
+      default: false
+      }
+    await distribution.finishDecoding(endsInGap: endsInGap)
     watch?.cancel()
     // The last pictures of a stream with reordering come out at its end.
     if distribution.isComplete { reason = .framesReached }

@@ -122,6 +122,21 @@ struct MonitorViewTests {
       ])
   }
 
+  @Test("a figure is shown in full, or not at all", arguments: 30...140)
+  func wholeFigures(columns: Int) {
+    let view = FleetView(
+      title: "cameras.yaml", time: "12:00:10",
+      models: [Self.stream("a-camera-with-a-rather-long-name-at-the-back-door")],
+      selection: nil, question: nil, news: nil)
+    let text = view.lines(columns: columns, rows: 7).map(\.text)
+    for (title, figure) in [
+      ("RATE", "4.20 Mbit/s"), ("PICTURES", "25.0/s"), ("LOSS", "0.00 %"), ("JITTER", " ms"),
+    ] {
+      #expect(text[1].contains(title) == text[2].contains(figure), "\(text)")
+    }
+    #expect(text[1].contains("LOSS") == (columns >= 73), "\(text)")
+  }
+
   @Test("text takes as many columns as a terminal gives it")
   func widths() {
     #expect(ScreenLine("abc").width == 3)

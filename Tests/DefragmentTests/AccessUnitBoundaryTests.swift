@@ -41,6 +41,22 @@ struct AccessUnitBoundaryTests {
       gives: [["658811"], ["0910", "419a22"]]),
   ]
 
+  @Test("Supplemental information behind the last slices is no picture", arguments: Material.all)
+  func informationAtTheEnd(_ material: Material) throws {
+    var bench = try Bench(material.codec)
+    for set in material.parameterSets { bench.push(set, at: 0) }
+    bench.push(material.keySlice, at: 0, marker: true)
+    bench.push(material.supplementalInformation, at: 0)
+    bench.flush()
+    #expect(bench.accessUnits.count == 1)
+  }
+
+  /// Decoders ignore RSV_VCL_N10 to RSV_VCL_R15 and RSV_IRAP_VCL22 and 23 (H.265 §7.4.2.2).
+  @Test("Slices of reserved types belong to no picture", arguments: [10, 15, 22, 23, 24, 31])
+  func reservedTypes(_ type: UInt8) {
+    #expect(H265.role(ofType: type, layer: 0, firstByteOfSlice: 0x80) == .other)
+  }
+
   @Test("What cameras send comes out right", arguments: cameras)
   func comesOutRight(_ camera: Camera) throws { try camera.expectUnits() }
 

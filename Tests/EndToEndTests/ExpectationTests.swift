@@ -240,6 +240,18 @@ struct ExpectationTests {
     #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
   }
 
+  @Test("what is waited for behind the last picture of a sender is no gap")
+  func patience() throws {
+    let (receiver, port) = try CommandTests.listener(["--timeout", "8", "--expect", "gap<=6s"])
+    let sender = try RunningProcess(
+      Product.rtpSend,
+      CommandTests.pattern + ["udp://127.0.0.1:\(port)", "--frames", "30", "--no-rtcp"])
+    try sender.waitForExit()
+    #expect(try receiver.waitForExit() == 5)
+    #expect(
+      try result(in: String(decoding: receiver.standardOutput, as: UTF8.self)).held == true)
+  }
+
   @Test("losses are measured as they are counted")
   func losses() throws {
     let (receiver, port) = try CommandTests.listener(

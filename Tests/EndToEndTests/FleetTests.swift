@@ -167,6 +167,16 @@ struct FleetTests {
     #expect(try file.check().status == 64)
   }
 
+  @Test("a folder that is not there is said, and the other cameras may begin") func noFolder()
+    throws
+  {
+    let file = try File(
+      "cameras: {a: {source: 'rtsp://127.0.0.1:1/x', output: /nowhere/here/a.mp4}}")
+    let (status, _, message) = try file.check()
+    #expect(status == 0, "\(message)")
+    #expect(message.contains("camera 'a': there is no folder /nowhere/here"), "\(message)")
+  }
+
   @Test("no camera writes over the fleet's file or a password") func overwriting() throws {
     let password = try Scratch.path("password")
     try "secret".write(toFile: password, atomically: true, encoding: .utf8)

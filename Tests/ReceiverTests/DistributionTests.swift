@@ -29,7 +29,7 @@ struct DistributionTests {
     #expect(distribution.deliver(unit(0, isRandomAccess: true)))
     try await eventually("the decoder fails") { !distribution.statistics.failures.isEmpty }
     #expect(!distribution.deliver(unit(1, isRandomAccess: false)))
-    await distribution.finishDecoding()
+    await distribution.finishDecoding(endsInGap: false)
   }
 
   @Test(
@@ -76,7 +76,7 @@ struct DistributionTests {
       configuration: configuration, pace: .live, outputs: [], end: { _ in })
     for unit in units { #expect(distribution.deliver(unit)) }
     allAreThere.signal()
-    await distribution.finishDecoding()
+    await distribution.finishDecoding(endsInGap: false)
     #expect(distribution.statistics.frames == 2)
     #expect(distribution.statistics.failures == [.closed: 4])
   }

@@ -83,7 +83,7 @@ public enum H265 {
     case .tsaN, .tsaR: .lowerLevels
     case .radlN, .radlR: .randomAccessPoint
     case .raslN, .raslR: .beforeRandomAccessPoint
-    default: (16...23).contains(type) ? .none : .earlier
+    default: (16...21).contains(type) ? .none : .earlier
     }
   }
 
@@ -94,8 +94,9 @@ public enum H265 {
     guard layer == 0 else { return .other }
     let isFirstSlice = firstByteOfSlice & 0x80 != 0
     return switch type {
-    case 0...15: .picture(isFirstSlice: isFirstSlice, isRandomAccess: false)
-    case 16...23: .picture(isFirstSlice: isFirstSlice, isRandomAccess: true)
+    // Decoders ignore those between and behind, which are reserved (§7.4.2.2).
+    case 0...9: .picture(isFirstSlice: isFirstSlice, isRandomAccess: false)
+    case 16...21: .picture(isFirstSlice: isFirstSlice, isRandomAccess: true)
     case 32...34: .parameterSet
     case 35, 41...44, 48...55: .start
     case 39: .supplementalInformation

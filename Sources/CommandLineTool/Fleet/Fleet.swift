@@ -243,6 +243,11 @@ actor Fleet {
     }
     let kept = cameras.filter { camera in plan.cameras.contains { $0.isSame(as: camera.plan) } }
     let ending = cameras.filter { camera in !kept.contains { $0 === camera } }
+    let beginning = plan.cameras.filter { new in !kept.contains { $0.plan.name == new.name } }
+    let replaced = beginning.count { new in ending.contains { $0.plan.name == new.name } }
+    StandardError.say(
+      "read \(path) again: \(kept.count) unchanged, \(replaced) changed, "
+        + "\(beginning.count - replaced) new, \(ending.count - replaced) gone")
     // A camera may begin where another has ended: the same port, the same file.
     for camera in ending { camera.stop() }
     for camera in ending { _ = await camera.end() }
@@ -251,13 +256,8 @@ actor Fleet {
     metrics.keep(plan.cameras.map(\.name))
     watched = watched.filter { name, _ in plan.cameras.contains { $0.name == name } }
     metrics.noteReload(isGood: true)
-    let beginning = plan.cameras.filter { new in !kept.contains { $0.plan.name == new.name } }
     begin(beginning)
     live.keep(plan.cameras.map(\.name))
-    let replaced = beginning.count { new in ending.contains { $0.plan.name == new.name } }
-    StandardError.say(
-      "read \(path) again: \(kept.count) unchanged, \(replaced) changed, "
-        + "\(beginning.count - replaced) new, \(ending.count - replaced) gone")
   }
 
   /// Does what the cluster wants; what it wants of one camera is done in its order.

@@ -258,7 +258,8 @@ struct FleetFile: Sendable {
 
   private static func mapping(_ node: Node, of what: String) throws -> Node.Mapping {
     guard let mapping = node.mapping else {
-      throw Mistake(place: Place(node), words: "\(what) has keys and values here")
+      throw Mistake(
+        place: Place(node), words: "\(what) must be keys with values, as in 'key: value'")
     }
     return mapping
   }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Glibc
 import Outputs
 import RTPWire
 import Serving
@@ -64,6 +65,10 @@ struct FleetPlan: Sendable {
           throw FleetFile.Fault(
             path: path, place: entry.place,
             words: "camera '\(entry.name)': a fleet has no standard output; name a file")
+        }
+        if let folder = written.withoutScheme.folder, unsafe access(folder, F_OK) != 0 {
+          warnings.append(
+            "\(path):\(entry.place): camera '\(entry.name)': there is no folder \(folder)")
         }
         // A folder that is not there yet, or a device, conflicts with nothing.
         guard let identity = FileIdentity(written.withoutScheme, standard: -1) else { continue }
@@ -182,5 +187,12 @@ extension String {
     let schemes = CommandLineTool.current.outputs.formats.compactMap(\.scheme)
     let scheme = schemes.first { hasPrefix("\($0):") }
     return scheme.map { String(dropFirst($0.count + 1)) } ?? self
+  }
+
+  /// The folder of a path, if it has one; of a URL, and where its name has the time in it, `nil`.
+  fileprivate var folder: String? {
+    guard !contains("://"), let end = lastIndex(of: "/"), end > startIndex else { return nil }
+    let folder = String(self[..<end])
+    return folder.contains("%") ? nil : folder
   }
 }

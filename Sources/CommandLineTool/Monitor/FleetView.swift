@@ -47,10 +47,10 @@ struct FleetView {
     let sorted = Self.sorted(models)
     let chosen = sorted.firstIndex { $0.name == selection } ?? 0
     var lines = [header(columns, sorted)]
-    let shown = Self.columns.filter { $0.from <= columns }
     let nameWidth = min(
       max(sorted.map { $0.name.count }.max() ?? 0, 6),
-      max(12, columns / 3))
+      max(12, columns / 4))
+    let shown = Self.columns(in: columns, behind: nameWidth)
     if rows > 3 { lines.append(titles(shown, nameWidth)) }
     let hasNews = news != nil && rows > 8
     let room = max(0, rows - lines.count - (hasNews ? 2 : 1))
@@ -69,6 +69,15 @@ struct FleetView {
         question.map { ScreenLine(" \($0)", .strong) } ?? ScreenLine(" \(Self.keys)", .faint))
     }
     return lines.prefix(rows).map { $0.cut(to: columns) }
+  }
+
+  /// Those that are seen in full, behind a name of so many letters.
+  private static func columns(in width: Int, behind nameWidth: Int) -> [Column] {
+    var rest = width - 1 - nameWidth
+    return columns.prefix { column in
+      rest -= 1 + column.width
+      return column.from == 0 || column.from <= width && rest >= 0
+    }
   }
 
   private func header(_ columns: Int, _ models: [MonitorModel]) -> ScreenLine {

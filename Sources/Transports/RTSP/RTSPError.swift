@@ -83,7 +83,8 @@ extension RTSPError: CustomStringConvertible {
       return "the server redirects to '\(ServerURL.withoutUser(address))', which is not followed "
         + "from here; if that address is right, use it as the source"
     case .framingLost(let skipped):
-      return "the server does not send RTSP (\(skipped) bytes skipped); "
+      let count = skipped > 0 ? " (\(skipped) bytes skipped)" : ""
+      return "the server does not send RTSP\(count); "
         + "check the port, and whether it wants rtsps://"
     case .stalled(let part, let seconds):
       return "the server stopped in the middle of a \(part) for \(seconds) s; "
