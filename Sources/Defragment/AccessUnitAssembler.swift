@@ -31,6 +31,8 @@ struct AccessUnitAssembler: Sendable {
   private var held: AccessUnitDraft?
   private var ready = CircularBuffer<AccessUnit>()
   private var lastLength = 0
+  /// The time of the last picture.
+  private var lastPicture: MediaTime?
   private var endedByMarker: MediaTime?
   /// A marker has already ended an access unit of this stream.
   private var usesMarkers = false
@@ -278,11 +280,10 @@ struct AccessUnitAssembler: Sendable {
       held?.noteDamage(.unfinished)
       if open?.hasPicture == true { open?.noteDamage(.unfinished) }
     }
-    let pictureTime = held?.time ?? endedByMarker
     finishHeld(statistics: &statistics)
     // Supplemental information behind the last slices would begin the next picture, if one came.
     if let draft = open, !draft.units.isEmpty,
-      draft.time != pictureTime || !isInformationAlone(draft)
+      draft.time != lastPicture || !isInformationAlone(draft)
     {
       finish(statistics: &statistics)
     }
@@ -389,6 +390,7 @@ struct AccessUnitAssembler: Sendable {
     }
     draft.placeStrays(format: format)
     lastLength = draft.bytes.readableBytes
+    if draft.hasPicture { lastPicture = draft.time }
     if let slice = draft.slice, draft.parameterSetTypes != 0 || draft.isRandomAccess {
       let bytes = draft.bytes.getSlice(
         at: draft.bytes.readerIndex + slice.offset, length: slice.length)

@@ -41,12 +41,14 @@ struct AccessUnitBoundaryTests {
       gives: [["658811"], ["0910", "419a22"]]),
   ]
 
-  @Test("Supplemental information behind the last slices is no picture", arguments: Material.all)
-  func informationAtTheEnd(_ material: Material) throws {
+  @Test(
+    "Supplemental information behind the last slices is no picture", arguments: Material.all,
+    [true, false])
+  func informationAtTheEnd(_ material: Material, isMarkedBefore: Bool) throws {
     var bench = try Bench(material.codec)
     for set in material.parameterSets { bench.push(set, at: 0) }
-    bench.push(material.keySlice, at: 0, marker: true)
-    bench.push(material.supplementalInformation, at: 0)
+    bench.push(material.keySlice, at: 0, marker: isMarkedBefore)
+    bench.push(material.supplementalInformation, at: 0, marker: !isMarkedBefore)
     bench.flush()
     #expect(bench.accessUnits.count == 1)
   }
