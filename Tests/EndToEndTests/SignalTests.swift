@@ -31,16 +31,6 @@ struct SignalTests {
     try sender.waitForExit()
   }
 
-  @Test("a run that is stopped while it connects again is done, and says why it had to")
-  func whileConnecting() throws {
-    let receiver = try RunningProcess(
-      Product.rtpRecv, ["rtsp://127.0.0.1:1/x", "--reconnect", "-o", Scratch.path("mp4")])
-    _ = try receiver.waitForLine(#/again/#)
-    receiver.send(signal: SIGTERM)
-    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
-    #expect(receiver.standardError.contains("refuses"), "\(receiver.standardError)")
-  }
-
   /// A signal was lost while libdispatch had not taken it over yet: seldom, so this tries often.
   @Test(arguments: 1...5) func aSignalBehindTheFirstLineIsNotLost(attempt: Int) throws {
     let receiver = try RunningProcess(Product.rtpRecv, ["rtp://127.0.0.1:0"])
