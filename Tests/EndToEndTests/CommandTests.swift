@@ -123,6 +123,19 @@ struct CommandTests {
     #expect(try FFmpeg.frameHashes(of: recording).count == 60)
   }
 
+  @Test("the summary says that the size changed, and what it was at last")
+  func sizes() throws {
+    let plan = try Scratch.path("plan")
+    try "1 size 320x180\n".write(toFile: plan, atomically: true, encoding: .utf8)
+    let (sender, address) = try Self.server(["--frames", "120", "--plan", plan])
+    let receiver = try RunningProcess(Product.rtpRecv, ["udp://\(address)"])
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    #expect(
+      receiver.standardError.contains("120 frames of 2 sizes, at last 320x180"),
+      "\(receiver.standardError)")
+    try sender.waitForExit()
+  }
+
   @Test("times and sizes of the command line have units, and plain seconds where they had them")
   func units() throws {
     let (sender, address) = try Self.server([])

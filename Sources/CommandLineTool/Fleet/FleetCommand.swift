@@ -25,7 +25,9 @@ struct FleetCommand: AsyncParsableCommand {
             output: /var/lib/rtp-recv/front-%Y%m%dT%H%M%SZ.mp4
           door:
             source: udp://10.0.0.6:5004
-            output: [/var/lib/rtp-recv/door-%H%M%S.mp4, "shm:/run/rtp-recv/door.ring"]
+            output:
+              - /var/lib/rtp-recv/door-%Y%m%dT%H%M%SZ.mp4
+              - shm:/run/rtp-recv/door.ring
 
       'credential: NAME' instead of password-file takes a password from systemd's LoadCredential=.
 

@@ -18,8 +18,7 @@ LIMITS = {
     "own MiB": (4.0, 1.0),
     "resident MiB": (8.0, 1.0),
     "descriptors": (1.0, 0.0),
-    # The pool of libdispatch breathes by some threads.
-    "threads": (3.0, 0.0),
+    "threads": (1.0, 0.0),
     "decoder MiB": (8.0, 1.0),
     "decoder threads": (1.0, 0.0),
     "latency ms": (10.0, 0.0),
