@@ -110,7 +110,7 @@ import RTPWire
       awaitRandomAccess()
       return fail(unit, .rejectedSize(width: format.width, height: format.height))
     }
-    guard start.admits(unit, isPicture: place != nil) else {
+    guard start.admits(unit, at: place) else {
       takeParameterSets(of: unit)
       return fail(unit, .noRandomAccessPoint)
     }
@@ -123,7 +123,7 @@ import RTPWire
       awaitRandomAccess()
       return fail(unit, .outOfMemory)
     }
-    start.noteDecoding()
+    start.noteDecoding(of: unit, at: place)
     let isDamaged = unit.integrity == .damaged
     let position = reader == nil || place != nil ? timeline.position(of: place) : 0
     buffers.begin(

@@ -1,3 +1,4 @@
+import Bitstream
 import Defragment
 import RTPWire
 
@@ -11,6 +12,8 @@ struct RandomAccessWait: Sendable {
     case idle
     /// The first unit came.
     case waiting(since: MediaTime, arrival: Instant)
+    /// Decoding began with a picture of this order count, which others may lead.
+    case begun(Int)
     case over
   }
 
@@ -28,8 +31,8 @@ struct RandomAccessWait: Sendable {
     requests = configuration.keyPictureRequests
   }
 
-  /// Whether to decode `unit`; `isPicture` says whether the known parameter sets allow that.
-  mutating func admits(_ unit: AccessUnit, isPicture: Bool) -> Bool {
+  /// Whether to decode `unit`; `place` is known if the known parameter sets allow that.
+  mutating func admits(_ unit: AccessUnit, at place: PictureOrder?) -> Bool {
     if unit.isRandomAccess {
       lacksKeyPicture = false
       return true
@@ -37,11 +40,17 @@ struct RandomAccessWait: Sendable {
     switch state {
     case .over:
       return true
+    case .begun(let first):
+      // In an open group, these refer to pictures before the first one (RASL pictures in H.265).
+      if let place, place.isBidirectional, place.count < first { return false }
+      // The second field of that picture may still be followed by some.
+      if place.map({ $0.beginsSequence || $0.count > first + 1 }) ?? true { state = .over }
+      return true
     case .idle:
-      if mayGiveUp, isPicture { state = .waiting(since: unit.time, arrival: unit.lastArrival) }
+      if mayGiveUp, place != nil { state = .waiting(since: unit.time, arrival: unit.lastArrival) }
       return false
     case .waiting(let start, let arrival):
-      guard isPicture else { return false }
+      guard place != nil else { return false }
       let ticks = unit.time.ticks.subtractingReportingOverflow(start.ticks).partialValue
       let media = MediaTime(ticks: ticks, timescale: unit.time.timescale).seconds
       let seconds = max(media, arrival.duration(to: unit.lastArrival) / .seconds(1))
@@ -51,7 +60,18 @@ struct RandomAccessWait: Sendable {
     }
   }
 
-  /// Notes that an admitted unit is being decoded.
+  /// Notes that `unit`, which was admitted, is being decoded.
+  mutating func noteDecoding(of unit: AccessUnit, at place: PictureOrder?) {
+    switch state {
+    case .begun, .over: break
+    case .idle, .waiting:
+      let mayBeLed =
+        unit.isRandomAccess && unit.dependency?.references != PictureDependency.References.none
+      state = if mayBeLed, let place { .begun(place.count) } else { .over }
+    }
+  }
+
+  /// Notes that decoding goes on behind the pictures that lead the first one.
   mutating func noteDecoding() { state = .over }
 
   /// Decoding restarts.

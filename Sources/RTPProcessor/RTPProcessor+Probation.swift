@@ -96,6 +96,14 @@ extension RTPProcessor {
     }
   }
 
+  /// Whether only `prospect` has sent since the current source paused, so that it would soon have
+  /// succeeded it.
+  func isAlone(_ prospect: Prospect) -> Bool {
+    guard let source else { return true }
+    return source.liveliness.lastArrival < prospect.firstArrival
+      && source.liveliness.pausesUnusually(at: prospect.lastArrival)
+  }
+
   mutating func promote(at index: Int) {
     guard let first = prospects[index].first else { return }
     let claim = claim(of: prospects[index])

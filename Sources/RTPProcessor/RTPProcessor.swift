@@ -48,7 +48,7 @@ public struct RTPProcessor: Sendable {
     public init() {}
   }
 
-  public let configuration: Configuration
+  public internal(set) var configuration: Configuration
   public internal(set) var statistics = ReceptionStatistics()
   /// Media time to wall-clock time, from sender reports.
   public internal(set) var clock = ClockMapping()
@@ -79,7 +79,7 @@ public struct RTPProcessor: Sendable {
   var lastReport: SenderReportArrival?
   var senderAccount = SenderAccount()
   var earlyReports = EarlyReports()
-  private var numberedTypes = NumberedTypes()
+  var numberedTypes = NumberedTypes()
 
   public init(configuration: Configuration = Configuration()) {
     self.configuration = configuration
@@ -252,7 +252,7 @@ public struct RTPProcessor: Sendable {
 
   /// Ends all waiting: no more packets will come, so everything held becomes ready, gaps included.
   public mutating func finish() {
-    if source == nil, let index = prospects.firstIndex(where: \.isConfirmed) {
+    if let index = prospects.firstIndex(where: { $0.isConfirmed && isAlone($0) }) {
       promote(at: index)
     }
     releaseEverything()

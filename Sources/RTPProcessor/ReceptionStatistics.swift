@@ -1,3 +1,4 @@
+import NIOCore
 public import RTPWire
 
 /// The outcomes of a stream's packets, in totals since the start.
@@ -177,6 +178,16 @@ public struct ReceptionStatistics: Counted, Hashable {
     guard let count = ignoredPayloadTypes[payloadType], count > 0 else { return }
     ignoredPayloadType -= 1
     ignoredPayloadTypes[payloadType] = count - 1
+  }
+
+  /// Takes back an ignored datagram, which is about to be received again.
+  ///
+  /// One that was ignored for another reason, as a repetition, stays counted.
+  mutating func takeBackIgnored(_ datagram: Datagram, payloadType: UInt8) {
+    guard let count = ignoredPayloadTypes[payloadType], count > 0 else { return }
+    forgetIgnored(payloadType: payloadType)
+    received -= 1
+    receivedBytes -= UInt64(datagram.bytes.readableBytes)
   }
 
   mutating func noteLoss(of count: Int) {

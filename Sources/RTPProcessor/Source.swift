@@ -62,7 +62,8 @@ struct Source: Sendable {
   private var beginning: Instant
   /// The payload types of packets that are numbered with the media but not delivered.
   private let correctionFormats: [UInt8: CorrectionFormat]
-  private let payloadType: UInt8?
+  /// The payload type of what is delivered; `nil` for any.
+  var payloadType: UInt8?
   /// False once the timestamps jumped, so that earlier reports no longer apply.
   let keepsTimeline: Bool
 
@@ -279,7 +280,8 @@ struct Source: Sendable {
       return
     }
     statistics.noteArrival(arrival, timestamp: packet.timestamp, clockRate: timeline.clockRate)
-    liveliness.note(arrival)
+    // What is numbered with the media, but of another type, does not show that the media goes on.
+    if payloadType == nil || packet.payloadType == payloadType { liveliness.note(arrival) }
     onlyOldSince = nil
     received += 1
     if sequence < highest { statistics.noteReordered(depth: highest - sequence) }
@@ -375,6 +377,11 @@ struct Liveliness: Sendable {
     }
     longestGap = max(longestGap, lastArrival.nanoseconds(to: arrival))
     lastArrival = max(lastArrival, arrival)
+  }
+
+  /// Whether the silence at `now` is longer than this source's pauses, so far.
+  func pausesUnusually(at now: Instant) -> Bool {
+    max(longestGap, longestGapBefore) < lastArrival.nanoseconds(to: now)
   }
 
   /// When the silence is longer than this source's pauses.

@@ -145,6 +145,14 @@ extension Reception {
         others[others.count - 1].receive(datagram)
       }
     }
+    leaveSourceOfVideo()
+  }
+
+  /// Follows a source no longer that the video has gone on with.
+  private mutating func leaveSourceOfVideo() {
+    guard let index = video.ssrc.flatMap(index(ofFound:)), index != soundTrack else { return }
+    others.remove(at: index)
+    if let sound = soundTrack, sound > index { soundTrack = sound - 1 }
   }
 
   /// Which of the tracks that were `found` is the least loss: one whose source has not proved

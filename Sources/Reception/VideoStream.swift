@@ -1,5 +1,6 @@
 public import Bitstream
 public import Defragment
+import NIOCore
 public import RTPProcessor
 public import RTPWire
 
@@ -34,27 +35,33 @@ public struct VideoStream: Sendable {
     case unrecognized(payloadTypes: [UInt8])
   }
 
-  public private(set) var phase: Phase
-  private let configuration: Configuration
+  public internal(set) var phase: Phase
+  let configuration: Configuration
   /// The static payload types of sound that is known, where nothing was said of the codec.
   private let soundTypes: Set<UInt8>
   private let hasFeedback: Bool
   private var preroll: Preroll
-  private var processor: RTPProcessor
-  private var defragmenter: VideoDefragmenter?
+  var processor: RTPProcessor
+  var defragmenter: VideoDefragmenter?
   /// The totals of previous streams.
-  private var formerTotals: DefragmentStatistics?
+  var formerTotals: DefragmentStatistics?
   private var formerUnrecognized: UInt64 = 0
   /// Whether decoding can begin with a key picture alone.
   ///
   /// Kept here, because reading it from the defragmenter for each packet would copy that.
   private var parameterSetsKnown = false
   /// Whether an access unit may be complete.
-  private var mayHaveUnit = false
+  var mayHaveUnit = false
   /// Whether an intact picture at which decoding can begin has come.
-  private var hasBegun = false
+  var hasBegun = false
   /// Whether the codec is the one that was said; `nil` if it was recognized.
   private var doubt: CodecDoubt?
+  /// What may change the codec, where none was said.
+  var turn: CodecTurn?
+  /// What may change the payload type, where none was said.
+  var successor: Successor?
+  /// Access units from before such a change.
+  var formerUnits = CircularBuffer<AccessUnit>()
   /// Datagrams of other payload types; removed after each ``receive(_:)``.
   private(set) var passedOver: [Datagram] = []
 
@@ -195,23 +202,27 @@ public struct VideoStream: Sendable {
   /// The next access unit complete at `now`.
   public mutating func next(at now: Instant) -> AccessUnit? {
     while isReady(at: now) {
-      if var unit = defragmenter?.next() {
-        if !parameterSetsKnown { noteParameterSets() }
-        if parameterSetsKnown, unit.integrity == .whole, unit.dependency != nil,
-          doubt?.isSettledByPicture == true
-        {
-          doubt = nil
-        }
-        if hasFeedback {
-          noteNeed(of: unit, at: now)
-          unit.unansweredKeyPictureRequests = processor.unansweredKeyPictureRequests(at: now)
-        }
-        unit.captureTime = processor.clock.captureTime(of: unit.time)
-        return unit
-      }
+      if let unit = formerUnits.popFirst() ?? assembled(at: now) { return unit }
       mayHaveUnit = false
     }
     return nil
+  }
+
+  /// The next access unit of the defragmenter.
+  mutating func assembled(at now: Instant) -> AccessUnit? {
+    guard var unit = defragmenter?.next() else { return nil }
+    if !parameterSetsKnown { noteParameterSets() }
+    if parameterSetsKnown, unit.integrity == .whole, unit.dependency != nil,
+      doubt?.isSettledByPicture == true
+    {
+      doubt = nil
+    }
+    if hasFeedback {
+      noteNeed(of: unit, at: now)
+      unit.unansweredKeyPictureRequests = processor.unansweredKeyPictureRequests(at: now)
+    }
+    unit.captureTime = processor.clock.captureTime(of: unit.time)
+    return unit
   }
 
   /// Ends the stream: what is incomplete becomes an access unit for ``next(at:)``.
@@ -221,23 +232,31 @@ public struct VideoStream: Sendable {
   ///   - isLeft: whether the sender goes on, so that the picture it is sending is not damaged, but
   ///     left out.
   public mutating func finish(at now: Instant, isLeft: Bool = false) {
+    goOnWithSuccessor(at: now)
     processor.finish()
     while let packet = processor.next(at: now) { unpack(packet) }
+    endTurn()
     defragmenter?.flush(isLeft: isLeft)
     mayHaveUnit = true
   }
 
-  private mutating func unpack(_ packet: OrderedPacket) {
+  /// Takes a packet for the current codec.
+  mutating func push(_ packet: OrderedPacket) {
     if doubt?.observe(packet.packet.payload) == .confirmed { doubt = nil }
     if defragmenter?.push(packet) == true { mayHaveUnit = true }
   }
 
   private mutating func begin(with media: MediaDescription) throws {
+    try unpack(media)
+    processor = RTPProcessor(
+      configuration: Self.processing(of: media, configuration), after: processor)
+  }
+
+  /// Takes what comes next for `media`.
+  mutating func unpack(_ media: MediaDescription) throws {
     let defragmenter = try VideoDefragmenter(
       media: media, formats: configuration.formats,
       continuing: formerTotals ?? DefragmentStatistics())
-    processor = RTPProcessor(
-      configuration: Self.processing(of: media, configuration), after: processor)
     phase = .receiving(defragmenter.codec, payloadType: media.payloadType)
     if configuration.doubtsCodec, configuration.media.encodingName != nil {
       doubt = CodecDoubt(defragmenter.codec, among: configuration.formats)
@@ -278,12 +297,19 @@ public struct VideoStream: Sendable {
     parameterSetsKnown = defragmenter?.parameterSets.isComplete ?? false
   }
 
-  private mutating func process(_ datagram: Datagram) {
+  mutating func process(_ datagram: Datagram) {
     let outcome = processor.receive(datagram) {
       [parameterSetsKnown, formats = configuration.formats] packet in
       formats.isEntryPoint(packet.payload, parameterSetsKnown: parameterSetsKnown)
     }
-    if outcome == .ignoredPayloadType { passOver(datagram) }
+    if outcome == .ignoredPayloadType {
+      passOver(datagram)
+      if configuration.media.payloadType == nil { considerSuccession(by: datagram) }
+    } else if let successor, !datagram.isControl,
+      successor.isBeside(datagram.arrival, window: configuration.reorderWindow)
+    {
+      self.successor = nil
+    }
   }
 
   private mutating func passOver(_ datagram: Datagram) {

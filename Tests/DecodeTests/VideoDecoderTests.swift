@@ -120,6 +120,39 @@ import Testing
   }
 
   @Test(
+    "what leads the picture where a stream is joined is left out",
+    arguments: [
+      Clip(
+        name: "H.264", frames: 45, encoder: ["-bf", "3", "-g", "10"],
+        h264Parameters: "open-gop=1:b-adapt=0"),
+      Clip(
+        name: "H.264, fields in one picture", frames: 45,
+        encoder: ["-bf", "3", "-g", "10", "-flags", "+ildct+ilme"],
+        h264Parameters: "open-gop=1:b-adapt=0:tff=1"),
+      Clip(
+        name: "H.265", codec: .testH265, frames: 45, encoder: ["-g", "10"],
+        codecParameters: "b-adapt=0:bframes=3"),
+    ])
+  func joined(_ clip: Clip) async throws {
+    let units = clip.accessUnits(of: try clip.encoded())
+    let keys = units.indices.filter { units[$0].isRandomAccess }
+    #expect(keys.count > 2)
+    // Of the few pictures behind the last one, ffmpeg leaves out one more.
+    for key in keys.dropFirst().dropLast() {
+      let rest = Array(units[key...])
+      let collector = Collector()
+      let decoder = try collector.decoder(for: clip.codec)
+      for unit in rest { try await decoder.decode(unit) }
+      await decoder.flush()
+      await decoder.close()
+      #expect(collector.frames.count < rest.count)
+      let stream = rest.flatMap { Array($0.bytes.readableBytesView) }
+      let isEqual = try packed(collector.frames) == clip.decodedByFFmpeg(stream)
+      #expect(isEqual)
+    }
+  }
+
+  @Test(
     "times that are wrong change nothing", arguments: [clips[5], clips[8], h265[8]], Times.allCases)
   func times(_ clip: Clip, _ times: Times) async throws {
     let stream = try clip.encoded()

@@ -33,9 +33,11 @@ extension Recorder {
       return
     }
     switch takeState() {
-    case .waiting: unfiled += sample.items
+    case .waiting:
+      leaveEarlySound()
+      earlySound = sample
     case .opening(var opening):
-      let isEarly = sample.start < opening.first.time.nanoseconds
+      let isEarly = !sample.canBegin(at: opening.first.time.nanoseconds)
       if isEarly { unfiled += sample.items } else { opening.append(sample) }
       state = .opening(opening)
       if !isEarly { try openIfReady() }
@@ -48,6 +50,21 @@ extension Recorder {
       }
       state = .recording(file)
     }
+  }
+
+  /// Gives the last sound from before the first picture to `opening`, if it can begin with that.
+  mutating func takeEarlySound(into opening: inout RecordingOpening) {
+    guard let sample = earlySound, sample.canBegin(at: opening.first.time.nanoseconds) else {
+      return leaveEarlySound()
+    }
+    earlySound = nil
+    opening.append(sample)
+  }
+
+  /// The last sound from before the first picture is in no file.
+  mutating func leaveEarlySound() {
+    unfiled += earlySound?.items ?? 0
+    earlySound = nil
   }
 
   /// Whether `sample` is so far ahead of the pictures that its time is wrong: in a file, it would

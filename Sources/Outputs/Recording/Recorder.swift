@@ -71,6 +71,8 @@ struct Recorder {
   private var rhythm = PictureRhythm()
   /// Sound alone with which the next file begins, once there is enough of it.
   var nextSound: [SoundTrack.Sample] = []
+  /// The last sound that came before the first picture.
+  var earlySound: SoundTrack.Sample?
   private(set) var keys = KeyDistances()
   /// Whether a file has been begun before.
   private(set) var hasBegun = false
@@ -131,6 +133,7 @@ struct Recorder {
   mutating func finish() throws(RecordingError) {
     input.finish()
     try drain()
+    leaveEarlySound()
     try end(because: .end)
   }
 
@@ -191,9 +194,10 @@ struct Recorder {
         unfiled += 1
         return
       }
-      state = .opening(
-        RecordingOpening(
-          with: unit, sets: entries.sets ?? own, clockOffset: configuration.clock.offset()))
+      var opening = RecordingOpening(
+        with: unit, sets: entries.sets ?? own, clockOffset: configuration.clock.offset())
+      takeEarlySound(into: &opening)
+      state = .opening(opening)
       try openIfReady()
     case .opening(var opening):
       if !opening.append(unit) { unfiled += 1 }

@@ -167,7 +167,7 @@ struct RecordingFile {
   /// Whether `sample` can be in the file: sound of another format or before its first picture is
   /// left out, and so is what comes again after the sound's clock leapt back.
   func takes(_ sample: SoundTrack.Sample) -> Bool {
-    guard sound == sample.sound, sample.start >= start else { return false }
+    guard sound == sample.sound, sample.canBegin(at: start) else { return false }
     return sample.start >= latestSound.subtractingSaturating(Self.greatestOverlap)
   }
 
@@ -239,7 +239,7 @@ struct RecordingFile {
     let rate = UInt32(clamping: sound.format.sampleRate)
     let exact = Double(age(at: sample.start)) * Double(rate) / 1e9
     guard let place = Int64(exactly: exact.rounded()) else { return nil }
-    let decoding = max(place, lastSound.addingSaturating(1))
+    let decoding = max(place, lastSound.addingSaturating(1), 0)
     // Where sound catches up, its units follow each other sooner than they are long.
     let distance = decoding.subtractingSaturating(lastSound)
     let count = Int64(sample.count)

@@ -21,6 +21,15 @@ struct SoundTrack {
     var items: Int
     /// When it came, or would have come if it had been sent like this.
     var arrival: Instant
+
+    /// Whether a file that begins at `time` can have it.
+    ///
+    /// Sound and pictures are aligned to some milliseconds, so what begins a quarter of its length
+    /// before, or less, is taken to begin there.
+    func canBegin(at time: Int64) -> Bool {
+      let tolerance = Int64(count) * 250_000_000 / Int64(sound.format.sampleRate)
+      return start >= time.subtractingSaturating(tolerance)
+    }
   }
 
   /// Sound that is decoded and encoded again.

@@ -129,6 +129,24 @@ import Testing
   }
 
   @Test(
+    "sound that begins a moment before the first picture is not left out, whichever came first",
+    arguments: [-5, 0, 5])
+  func almostWithThePicture(lateBy delay: Int) throws {
+    let folder = try TemporaryFolder()
+    let items = Self.merged(
+      try Self.pictures(120),
+      Self.clicks(seconds: 4, from: .milliseconds(-3), lateBy: .milliseconds(delay)))
+    let disk = try VirtualDisk.record(items: items, as: .matroska)
+    #expect(disk.skipped == 0)
+    let path = try Self.write(disk.files[0], to: folder, as: "a.mkv")
+    let times = try Self.clickTimes(path)
+    #expect(times.count == 8)
+    for (number, time) in times.enumerated() {
+      #expect(abs(time - 0.247 - Double(number) / 2) < 0.02, "\(times)")
+    }
+  }
+
+  @Test(
     "at a cut, each piece of sound is in the file to which it belongs",
     arguments: Container.recordings)
   func seams(_ container: Container) throws {

@@ -3,7 +3,7 @@ import RTPSend
 import RTPWire
 import TestSupport
 
-/// A sender of made-up H.264 as a value: 25 access units per second, a key picture every second,
+/// A sender of made-up pictures as a value: 25 access units per second, a key picture every second,
 /// sender reports, and retransmissions on request.
 struct VirtualSender {
   static let interval = Duration.milliseconds(40)
@@ -19,6 +19,8 @@ struct VirtualSender {
   /// The bytes of each access unit sent so far, with start codes.
   private(set) var units: [ByteBuffer] = []
   private(set) var packetsSent = 0
+  /// The number of the next packet.
+  private(set) var nextNumber: UInt16
   /// When the next access unit is due; `nil` when no more come.
   private(set) var nextUnit: Instant?
   private var nextReport: Instant
@@ -28,26 +30,29 @@ struct VirtualSender {
   private var remaining: Int
   private var number: Int64 = 0
   private var history: [UInt16: ByteBuffer] = [:]
+  private let codec: Codec
   private let answers: Bool
   private let start: Instant
 
   init(
-    units: Int, seed: UInt64, ssrc: UInt32 = 0xA, payloadType: UInt8 = 96, answers: Bool = false,
-    at start: Instant
+    units: Int, seed: UInt64, codec: Codec = .h264, ssrc: UInt32 = 0xA, payloadType: UInt8 = 96,
+    firstNumber: UInt16 = 65_500, answers: Bool = false, at start: Instant
   ) {
+    self.codec = codec
+    nextNumber = firstNumber
     self.start = start
     self.answers = answers
     remaining = units
     generator = SeededGenerator(seed: seed)
     media = MediaDescription(
-      payloadType: payloadType, encodingName: "H264",
+      payloadType: payloadType, encodingName: codec.encodingName,
       feedback: answers ? FeedbackOffer([.nack]) : FeedbackOffer())
     var configuration = RTPStream.Configuration(
-      ssrc: ssrc, initialSequence: 65_500, initialTimestamp: 1)
+      ssrc: ssrc, initialSequence: firstNumber, initialTimestamp: 1)
     configuration.payloadType = payloadType
     stream = RTPStream(configuration)
     packetizer = Packetization.nonInterleaved.packetizer(
-      for: .h264, payloadLimit: 400, aggregates: true)
+      for: codec, payloadLimit: 400, aggregates: true)
     nextUnit = start
     nextReport = start
   }
@@ -61,6 +66,7 @@ struct VirtualSender {
     while let due = nextUnit, due <= now {
       let packets = packetsOfNextUnit()
       packetsSent += packets.count
+      nextNumber &+= UInt16(truncatingIfNeeded: packets.count)
       for packet in packets {
         if answers, let number = packet.getInteger(at: packet.readerIndex + 2, as: UInt16.self) {
           history[number] = packet
@@ -109,12 +115,16 @@ struct VirtualSender {
     let isKey = number % 25 == 0
     var nalUnits: [ByteBuffer] = []
     if isKey {
-      nalUnits = [[0x67, 66, 0, 30], [0x68]].map { unit(header: $0, length: 8) }
+      let sets: [[UInt8]] =
+        codec == .h264
+        ? [[0x67, 66, 0, 30, 0xFF], [0x68, 0xFF]] : [[0x40, 1], [0x42, 1], [0x44, 1]]
+      nalUnits = sets.map { unit(header: $0, length: 8) }
     }
     for slice in 0..<3 {
       let first: UInt8 = slice == 0 ? 0x80 : 0x40
-      nalUnits.append(
-        unit(header: [isKey ? 0x65 : 0x41, first], length: 20 + 1 + generator.integer(below: 900)))
+      let header: [UInt8] =
+        codec == .h264 ? [isKey ? 0x65 : 0x41, first] : [isKey ? 0x26 : 0x02, 1, first]
+      nalUnits.append(unit(header: header, length: 20 + 1 + generator.integer(below: 900)))
     }
     var bytes = ByteBuffer()
     for unit in nalUnits {

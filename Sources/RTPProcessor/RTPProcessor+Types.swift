@@ -1,0 +1,39 @@
+public import RTPWire
+
+/// A sender that goes on with another payload type.
+extension RTPProcessor {
+  /// From when on the media of the current source has paused for longer than it usually does;
+  /// `nil` without a source.
+  ///
+  /// A source that has said goodbye has paused since then.
+  public var silentFrom: Instant? { goodbye ?? source?.liveliness.silentFrom }
+
+  /// Takes packets of `payloadType` for the media from now on.
+  ///
+  /// What was held is ready before them, gaps included. The totals and the media time continue.
+  ///
+  /// - Parameters:
+  ///   - payloadType: what the configuration says from now on.
+  ///   - datagrams: those of that type that were ignored and are about to be received again; their
+  ///     counts are taken back.
+  public mutating func change(
+    payloadType: UInt8, receivingAgain datagrams: some Sequence<Datagram>
+  ) {
+    releaseEverything()
+    configuration.payloadType = payloadType
+    numberedTypes = NumberedTypes()
+    var isSameSource = false
+    for datagram in datagrams {
+      statistics.takeBackIgnored(datagram, payloadType: payloadType)
+      if let packet = try? datagram.packet(), packet.ssrc == ssrc { isSameSource = true }
+    }
+    if isSameSource {
+      // Their numbers may count as taken, so it begins anew.
+      formerTimeline = source?.timeline
+      source = nil
+      correction = nil
+    } else {
+      source?.payloadType = payloadType
+    }
+  }
+}

@@ -1,0 +1,38 @@
+import Bitstream
+import Defragment
+import RTPProcessor
+
+/// The first packets behind a break in the numbering, until they show whether the codec changed.
+///
+/// A sender that is set up anew may change the codec and nothing else that is seen here.
+struct CodecTurn: Sendable {
+  /// A sender begins with parameter sets or a key picture, which are recognized at once; what is
+  /// joined in the middle is recognized by its first fragment.
+  static let patience: Duration = .milliseconds(500)
+  static let maximumPackets = 128
+  /// So many lost packets may be a new numbering: FFmpeg begins each within the lowest 4096.
+  static let leastLoss = 64
+
+  enum Outcome: Sendable, Hashable {
+    case open
+    case recognized(VideoCodec)
+    /// They do not tell: it is as it was.
+    case unknown
+  }
+
+  private(set) var packets: [OrderedPacket] = []
+  private var recognizer: FormatRecognizer
+
+  init(_ formats: FormatCatalogue) { recognizer = FormatRecognizer(formats) }
+
+  /// Keeps `packet`, and says what all of them show.
+  mutating func keep(_ packet: OrderedPacket) -> Outcome {
+    packets.append(packet)
+    recognizer.observe(packet.packet)
+    if let codec = recognizer.result?.codec { return .recognized(codec) }
+    let isOver =
+      packets.count >= Self.maximumPackets
+      || packets[0].arrival.advanced(by: Self.patience) <= packet.arrival
+    return isOver ? .unknown : .open
+  }
+}

@@ -1,0 +1,189 @@
+import NIOCore
+import RTPProcessor
+import RTPSend
+import RTPWire
+import Reception
+import TestSupport
+import Testing
+
+/// Senders that are set up anew while they are received, where nothing describes them.
+@Suite struct ChangeTests {
+  private static let start = Instant(nanoseconds: 1_000_000_000)
+
+  /// What is different afterwards.
+  struct Change: Sendable, CustomTestStringConvertible {
+    var codec = Codec.h264
+    var ssrc: UInt32 = 0xA
+    var payloadType: UInt8 = 96
+    /// How far the first number is from the one that would be next.
+    var step: UInt16 = 20_000
+    var pause = Duration.milliseconds(40)
+    /// Sound beside it has a type of its own, too.
+    var hasSound = false
+
+    var testDescription: String {
+      "\(codec), SSRC \(ssrc), type \(payloadType), step \(step), after \(pause)"
+        + (hasSound ? ", with sound" : "")
+    }
+  }
+
+  private static let changes: [Change] = [
+    Change(codec: .h265),
+    Change(codec: .h265, ssrc: 0xB),
+    Change(codec: .h265, step: 1000),
+    Change(ssrc: 0xB),
+    Change(payloadType: 97),
+    Change(payloadType: 97, step: 0),
+    Change(payloadType: 97, step: 0, pause: .seconds(3)),
+    Change(ssrc: 0xB, payloadType: 97),
+    Change(ssrc: 0xB, payloadType: 97, step: 0),
+    Change(codec: .h265, payloadType: 97),
+    Change(codec: .h265, payloadType: 97, step: 0),
+    Change(codec: .h265, ssrc: 0xB, payloadType: 97),
+    Change(codec: .h265, ssrc: 0xB, payloadType: 97, hasSound: true),
+    Change(ssrc: 0xB, payloadType: 97, step: 0, hasSound: true),
+    Change(codec: .h265, payloadType: 97, step: 0, hasSound: true),
+  ]
+
+  private static func sound(_ number: Int) -> ByteBuffer {
+    var bytes = ByteBuffer(bytes: [0x80, 111])
+    bytes.writeMultipleIntegers(
+      UInt16(truncatingIfNeeded: number), UInt32(truncatingIfNeeded: number * 960), UInt32(0x50))
+    // What Opus in stereo begins with looks like a fragment of H.264.
+    bytes.writeMultipleIntegers(UInt8(0x7C), UInt8(truncatingIfNeeded: number &* 37))
+    bytes.writeRepeatingByte(0xD5, count: 80)
+    return bytes
+  }
+
+  /// Lets `duration` pass, with 50 packets of sound a second if there is any.
+  private static func drive(_ pair: inout Pair, for duration: Duration, _ sound: inout Int?) {
+    let end = pair.now.advanced(by: duration)
+    while let number = sound, pair.now < end {
+      pair.receive(Self.sound(number))
+      sound = number + 1
+      pair.drive(for: .milliseconds(20))
+    }
+    pair.drive(until: end)
+  }
+
+  @Test("everything of both is received, and nothing counts as lost", arguments: changes)
+  func change(_ change: Change) throws {
+    let first = VirtualSender(units: 100, seed: 1, at: Self.start)
+    var pair = try Pair(sender: first, describes: [])
+    var sound = change.hasSound ? 0 : nil
+    Self.drive(&pair, for: .seconds(4), &sound)
+    let former = pair.sender
+    #expect(former.deadline == nil)
+    Self.drive(&pair, for: change.pause - .milliseconds(40), &sound)
+    pair.sender = VirtualSender(
+      units: 100, seed: 2, codec: change.codec, ssrc: change.ssrc, payloadType: change.payloadType,
+      firstNumber: former.nextNumber &+ change.step, at: pair.now)
+    Self.drive(&pair, for: .seconds(5), &sound)
+    let current = pair.sender
+    // It goes on before it ends.
+    #expect(pair.units.count >= 195)
+    pair.carrierEnded()
+    pair.finish()
+    #expect(pair.wholeUnits == former.units + current.units)
+    let codecs = pair.units.map(\.codec.encodingName)
+    #expect(codecs.prefix(100).allSatisfy { $0 == "H264" })
+    #expect(codecs.dropFirst(100).allSatisfy { $0 == change.codec.encodingName })
+    // A step that is not far looks like a loss.
+    let isLoss = change.step == 1000
+    let times = pair.units.map(\.time.ticks)
+    #expect(isLoss || zip(times, times.dropFirst()).allSatisfy { $0 < $1 })
+
+    let tracks = pair.reception.status.tracks
+    #expect(tracks.count == (change.hasSound ? 2 : 1))
+    #expect(tracks[0].codecName == change.codec.encodingName)
+    #expect(tracks[0].payloadType == change.payloadType && tracks[0].ssrc == change.ssrc)
+    #expect(
+      tracks.allSatisfy { $0.reception.lost == (isLoss ? 1000 : 0) && $0.reception.isBalanced })
+    let video = UInt64(former.packetsSent + current.packetsSent)
+    #expect(tracks[0].reception.delivered == video)
+  }
+
+  @Test("the end of a short stream is received that came after a change", arguments: changes)
+  func changeAtTheEnd(_ change: Change) throws {
+    var pair = try Pair(
+      sender: VirtualSender(units: 100, seed: 1, at: Self.start), describes: [])
+    pair.drive(for: .seconds(4))
+    let former = pair.sender
+    pair.sender = VirtualSender(
+      units: 5, seed: 2, codec: change.codec, ssrc: change.ssrc, payloadType: change.payloadType,
+      firstNumber: former.nextNumber &+ change.step, at: pair.now)
+    pair.drive(for: .milliseconds(170))
+    pair.carrierEnded()
+    pair.finish()
+    #expect(pair.wholeUnits == former.units + pair.sender.units)
+    #expect(pair.reception.status.reception.isBalanced)
+  }
+
+  @Test("what the network swaps at the change of the type is put in order")
+  func reordering() throws {
+    var pair = try Pair(
+      sender: VirtualSender(units: 100, seed: 1, at: Self.start), describes: [])
+    pair.drive(for: .milliseconds(3930))
+    var former = pair.sender
+    let last = former.send(at: pair.now.advanced(by: .milliseconds(30))).map(\.bytes)
+    pair.sender = VirtualSender(
+      units: 50, seed: 2, payloadType: 97, firstNumber: former.nextNumber,
+      at: pair.now.advanced(by: .milliseconds(20)))
+    pair.drive(for: .milliseconds(60))
+    for packet in last { pair.receive(packet) }
+    pair.drive(for: .seconds(3))
+    pair.carrierEnded()
+    pair.finish()
+    #expect(former.deadline == nil && !last.isEmpty)
+    #expect(pair.wholeUnits == former.units + pair.sender.units)
+    #expect(pair.reception.status.reception.lost == 0)
+  }
+
+  @Test("another type beside the pictures is not theirs, even while they pause")
+  func soundIsNoSuccessor() throws {
+    var pair = try Pair(
+      sender: VirtualSender(units: 100, seed: 1, at: Self.start), describes: [])
+    var sound: Int? = 0
+    Self.drive(&pair, for: .seconds(8), &sound)
+    let former = pair.sender
+    pair.sender = VirtualSender(
+      units: 100, seed: 2, firstNumber: former.nextNumber, at: pair.now)
+    Self.drive(&pair, for: .seconds(5), &sound)
+    #expect(pair.wholeUnits.count >= 198)
+    #expect(pair.reception.status.tracks.map(\.payloadType) == [96, 111])
+  }
+
+  @Test("pictures of two types at once are those of the first")
+  func twoTypesAtOnce() throws {
+    var pair = try Pair(
+      sender: VirtualSender(units: 150, seed: 1, at: Self.start), describes: [])
+    pair.drive(for: .seconds(1))
+    var other = VirtualSender(
+      units: 100, seed: 2, codec: .h265, ssrc: 0xB, payloadType: 97, at: pair.now)
+    while let due = other.deadline {
+      for sending in other.send(at: due) where sending.channel == .media {
+        pair.receive(sending.bytes)
+      }
+      pair.drive(until: due)
+    }
+    pair.drive(for: .seconds(1))
+    #expect(pair.wholeUnits == pair.sender.units)
+    #expect(pair.reception.status.tracks.map(\.payloadType) == [96, 97])
+  }
+
+  @Test("a type that was said stays, and so does a codec", arguments: [true, false])
+  func saidStays(isType: Bool) throws {
+    var said = MediaDescription()
+    if isType { said.payloadType = 96 } else { said.encodingName = "H264" }
+    var pair = try Pair(sender: VirtualSender(units: 100, seed: 1, at: Self.start), describes: []) {
+      $0.stream.media = said
+    }
+    pair.drive(for: .seconds(4))
+    let former = pair.sender
+    pair.sender = VirtualSender(
+      units: 100, seed: 2, codec: isType ? .h264 : .h265, ssrc: 0xB, payloadType: 97, at: pair.now)
+    pair.drive(for: .seconds(5))
+    pair.finish()
+    #expect(pair.wholeUnits == former.units)
+  }
+}
