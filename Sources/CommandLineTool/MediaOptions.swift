@@ -41,7 +41,9 @@ struct MediaOptions: ParsableArguments {
   @Option(
     parsing: .unconditional,
     help: ArgumentHelp(
-      "How long to wait for a missing packet; 0 does not wait.", valueName: "ms"))
+      "How long to wait for a missing packet, in ms or with its unit; 0 does not wait.",
+      valueName: "time"),
+    transform: Milliseconds.read)
   var reorderWindow = 200
 
   func validate() throws {

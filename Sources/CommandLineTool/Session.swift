@@ -214,7 +214,8 @@ final class Session: Sendable {
         source: source.shown, frames: command.stopping.frames,
         duration: command.stopping.duration,
         loginAdvice: command.login.advice(for: source),
-        isCodecChosen: command.media.codec != "auto", onlyRecords: onlyRecords,
+        isCodecChosen: command.media.codec != "auto", payloadType: command.media.payloadType,
+        onlyRecords: onlyRecords,
         comesAgain: comesAgain, isLive: isLive, decodes: decodes,
         isDescribed: command.media.sessionDescription != nil, hints: hints))
     if !command.display.quiet, report.status.transport.delivered > 0 {

@@ -219,6 +219,14 @@ extension Verdict {
     return "\(type) (\(fixed.name) \(fixed.kind == .audio ? "sound" : fixed.kind.rawValue))"
   }
 
+  /// What is wrong where `types` came, but not the one that the user named; `nil` if it did.
+  static func wrongType(_ types: [UInt8], _ wish: Wish) -> String? {
+    guard let named = wish.payloadType, !types.isEmpty, !types.contains(named) else { return nil }
+    let list = types.map(words(forType:)).joined(separator: ", ")
+    return "what comes is of payload type \(list), and not \(named) as --payload-type says; "
+      + "leave --payload-type out"
+  }
+
   /// The codecs that are known: `H264, H265`.
   static var codecs: String {
     CommandLineTool.current.formats.codecs.map(\.encodingName).joined(separator: ", ")
@@ -243,6 +251,8 @@ extension Verdict {
     if status.stream?.hasReportsAlone == true { return TransportHint.reportsAlone }
     if case .recognizing? = status.stream?.phase, delivered > 0 {
       if delivered == 1 { return TransportHint.unproven(delivered) }
+      let types = status.stream?.unrecognizedPayloadTypes ?? []
+      if let words = wrongType(types, wish) { return words }
       return
         "\(delivered.counted("packet")) came that look like none of \(codecs); if "
         + "they are encrypted (SRTP), give the key with --srtp-key-file"

@@ -22,6 +22,8 @@ struct Verdict {
     var loginAdvice: String
     /// Whether the user named the codec.
     var isCodecChosen: Bool
+    /// The payload type that the user named.
+    var payloadType: UInt8?
     /// Whether the packets are recorded and nothing else is made of them, which needs no picture.
     var onlyRecords: Bool
     /// Whether the source can be connected to again after an end.
@@ -104,8 +106,9 @@ struct Verdict {
 
   /// What comes where none of it is of a codec that is known.
   private static func unrecognized(
-    _ types: [UInt8], takesSound: Bool, isDecrypted: Bool
+    _ types: [UInt8], _ wish: Wish, takesSound: Bool, isDecrypted: Bool
   ) -> String {
+    if let words = wrongType(types, wish) { return words }
     let list = types.map(words(forType:)).joined(separator: ", ")
     guard types.contains(where: { StaticPayloadType($0) == nil }) else {
       return "what comes is of payload type \(list); "
@@ -181,7 +184,7 @@ struct Verdict {
       return (
         .unrecognizedMedia,
         unrecognized(
-          types, takesSound: takesSound(report),
+          types, wish, takesSound: takesSound(report),
           isDecrypted: report.status.transport.srtp != nil)
       )
     case .otherCodec(let codec):

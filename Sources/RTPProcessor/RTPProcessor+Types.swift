@@ -16,24 +16,24 @@ extension RTPProcessor {
   ///   - payloadType: what the configuration says from now on.
   ///   - datagrams: those of that type that were ignored and are about to be received again; their
   ///     counts are taken back.
-  public mutating func change(
-    payloadType: UInt8, receivingAgain datagrams: some Sequence<Datagram>
-  ) {
+  public mutating func change(payloadType: UInt8, receivingAgain datagrams: [Datagram]) {
     releaseEverything()
     configuration.payloadType = payloadType
     numberedTypes = NumberedTypes()
-    var isSameSource = false
     for datagram in datagrams {
       statistics.takeBackIgnored(datagram, payloadType: payloadType)
-      if let packet = try? datagram.packet(), packet.ssrc == ssrc { isSameSource = true }
     }
-    if isSameSource {
-      // Their numbers may count as taken, so it begins anew.
-      formerTimeline = source?.timeline
-      source = nil
-      correction = nil
-    } else {
-      source?.payloadType = payloadType
-    }
+    source?.payloadType = payloadType
+    let sources = datagrams.compactMap { try? $0.packet().ssrc }
+    // Their numbers may count as taken, so it begins anew.
+    if let ssrc, sources.contains(ssrc) { leaveSource() }
+  }
+
+  /// Waits for a source, on the same timeline.
+  private mutating func leaveSource() {
+    let timeline = source?.timeline
+    source = nil
+    formerTimeline = timeline
+    correction = nil
   }
 }

@@ -19,6 +19,8 @@ public struct StreamStatus: Sendable {
   public let clock: ClockMapping
   /// Datagrams dropped before the codec was recognized.
   public let unrecognizedDatagrams: UInt64
+  /// The payload types of streams that came before the codec was recognized.
+  public let unrecognizedPayloadTypes: [UInt8]
   /// Whether nothing but RTCP has come.
   public let hasReportsAlone: Bool
   /// All tracks: first the described ones in that order, then those found among the packets.
@@ -39,6 +41,7 @@ public struct StreamStatus: Sendable {
     otherCodec = video.otherCodec
     clock = video.clock
     unrecognizedDatagrams = video.unrecognizedDatagrams
+    unrecognizedPayloadTypes = video.unrecognizedPayloadTypes
     hasReportsAlone = video.hasReportsAlone && reception.soundTrack == nil
     tracks = reception.trackStatuses
     sound = reception.soundTrack.map(reception.status(ofOther:))

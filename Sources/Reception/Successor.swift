@@ -59,7 +59,7 @@ struct Successor: Sendable {
   }
 
   /// Removes and returns the datagrams of `payloadType`, in order of arrival.
-  mutating func take(_ payloadType: UInt8) -> CircularBuffer<Datagram> {
-    candidates[payloadType]?.preroll.takeAll() ?? []
+  mutating func take(_ payloadType: UInt8) -> [Datagram] {
+    Array(candidates[payloadType]?.preroll.takeAll() ?? [])
   }
 }

@@ -107,6 +107,31 @@ struct MistakeTests {
     #expect(said.contains("leave --codec out"), "\(said)")
   }
 
+  @Test("the wrong payload type is named", arguments: [[], ["--codec", "h264"]])
+  func wrongPayloadType(options: [String]) throws {
+    let (receiver, port) = try CommandTests.listener(
+      ["--payload-type", "97", "--timeout", "1"] + options)
+    let sender = try RunningProcess(
+      Product.rtpSend, CommandTests.pattern + ["udp://127.0.0.1:\(port)", "--frames", "10"])
+    #expect(try receiver.waitForExit() == 4, "\(receiver.standardError)")
+    withExtendedLifetime(sender) {}
+    let words = receiver.standardError
+    #expect(words.contains("payload type 96") && words.contains("--payload-type"), "\(words)")
+    #expect(!words.contains("encrypted"), "\(words)")
+  }
+
+  @Test(
+    "times are taken with and without their units",
+    arguments: [
+      ("20", nil), ("20ms", nil), ("0.5s", nil), ("20x", "such as 200ms or 0.2s"),
+      ("6s", "0 to 5000 ms"), ("-1", "0 to 5000 ms"),
+    ])
+  func units(time: String, words: String?) throws {
+    let (status, said) = try run([Self.recording.get(), "--reorder-window", time])
+    #expect(status == (words == nil ? 0 : 64), "\(said)")
+    #expect(words.map { said.contains($0) } ?? true, "\(said)")
+  }
+
   @Test func aRunThatOnlyRecordsTakesAnyCodec() throws {
     let capture = try Scratch.path("pcapng")
     let (status, words) = try run([Self.recording.get(), "--codec", "h265", "--capture", capture])

@@ -292,6 +292,8 @@ struct RTSPSendTests {
         "only rtsp:// takes several"
       ),
       (["pattern", "udp://127.0.0.1:9", "--lost", "5"], "Did you mean '--loss'?"),
+      (["pattern", "udp://127.0.0.1:9", "--jitter", "2x"], "such as 20, 20ms or 0.02s"),
+      (["pattern", "udp://127.0.0.1:9", "--jitter", "61s"], "0 to 60000 ms"),
       (["proxy", "rtsp://127.0.0.1:9/a", "--impaired=5"], "Unknown option '--impaired'."),
       (["pattern", "rtsp://:0/a", "pattern", "rtsp://:0/a"], "two sources have the name 'a'"),
       (["pattern", "rtsp://:0/a", "pattern", "rtsp://:1/b"], "at the same rtsp://"),

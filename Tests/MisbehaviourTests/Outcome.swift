@@ -50,6 +50,7 @@ func caseName(of value: Any) -> String {
   if let label = Mirror(reflecting: value).children.first?.label { return label }
   switch value {
   case RTSPError.connectionClosed: return "connectionClosed"
+  case RTSPError.brokenOff: return "brokenOff"
   case RTSPError.emptyDescription: return "emptyDescription"
   case RTSPError.deliveryRefused: return "deliveryRefused"
   case TLSError.notEncrypted: return "notEncrypted"

@@ -128,7 +128,7 @@ struct RTSPSessionEndTests {
     conversation.run()
     conversation.session.connectionClosed(at: conversation.now)
     conversation.run()
-    #expect(conversation.end == .failed(.connectionClosed))
+    #expect(conversation.end == .failed(.brokenOff))
     #expect(conversation.count(of: "TEARDOWN") == 0)
   }
 

@@ -171,7 +171,7 @@ struct RTSPTransportTests {
       Issue.record("ended otherwise")
       return
     }
-    #expect(error as? RTSPError == .connectionClosed)
+    #expect(error as? RTSPError == .brokenOff)
     if byReset { try await server.close() }
   }
 

@@ -27,8 +27,10 @@ public enum RTSPError: Error, Sendable, Hashable {
   case stalled(in: String, seconds: Int)
   /// A message exceeds a limit.
   case messageTooLarge(what: String, limit: Int)
-  /// The connection closed in the middle of a session.
+  /// The server closed the connection before it played anything.
   case connectionClosed
+  /// The server closed the connection while it played.
+  case brokenOff
   case sessionDescription(SessionDescriptionError)
   /// DESCRIBE succeeded, but the answer had no description.
   case emptyDescription
@@ -95,6 +97,8 @@ extension RTSPError: CustomStringConvertible {
     case .connectionClosed:
       return "the server closed the connection; it may have restarted, have too many clients, or "
         + "want rtsps://"
+    case .brokenOff:
+      return "the server closed the connection in the middle of the stream; it may have restarted"
     case .sessionDescription(let error):
       return "the server's description of the stream cannot be used: \(error)"
     case .emptyDescription:
@@ -142,7 +146,7 @@ extension RTSPError: TransportFault {
     case .credentialsRefused, .refused(_, 403, _): .login
     // A camera that is starting may not know its paths or describe its video for a while.
     case .refused, .connectTimedOut, .noResponse, .noMedia, .mediaStopped, .framingLost, .stalled,
-      .messageTooLarge, .connectionClosed, .sessionDescription, .emptyDescription,
+      .messageTooLarge, .connectionClosed, .brokenOff, .sessionDescription, .emptyDescription,
       .noSuchStream(.everything), .noSuchStream(.firstVideo), .noKnownMedia:
       .transient
     }
@@ -160,7 +164,7 @@ extension RTSPError: TransportFault {
     case .noMedia: .noMedia
     case .mediaStopped: .mediaLost
     case .refused, .connectTimedOut, .noResponse, .framingLost, .stalled, .messageTooLarge,
-      .connectionClosed, .sessionDescription, .unsupportedProfile, .deliveryRefused,
+      .connectionClosed, .brokenOff, .sessionDescription, .unsupportedProfile, .deliveryRefused,
       .notTunnelled:
       nil
     }

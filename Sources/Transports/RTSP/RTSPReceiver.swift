@@ -224,9 +224,9 @@ final class RTSPReceiver: PacketReceiver {
     case .failed(.connectTimedOut(let seconds)):
       let culprit = connection?.delay(seconds: seconds)
       self.end(.failed(culprit ?? RTSPError.connectTimedOut(seconds: seconds)))
-    case .failed(.connectionClosed):
+    case .failed(let error) where error == .connectionClosed || error == .brokenOff:
       // With TLS 1.3 a server refuses the client's certificate only after the handshake.
-      self.end(.failed(failure as? any TransportFault ?? RTSPError.connectionClosed))
+      self.end(.failed(failure as? any TransportFault ?? error))
     case .failed(let error): self.end(.failed(error))
     }
     closeConnection()

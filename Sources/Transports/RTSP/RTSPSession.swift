@@ -111,7 +111,8 @@ struct RTSPSession: Sendable {
       reconnections += 1
       report(.reconnected)
       connect(at: now)
-    case .settingUp, .playing: end(.failed(.connectionClosed))
+    case .settingUp: end(.failed(.connectionClosed))
+    case .playing: end(.failed(.brokenOff))
     }
   }
 

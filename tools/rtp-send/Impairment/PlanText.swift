@@ -81,7 +81,7 @@ public struct PlanText {
   }
 
   /// Nanoseconds; without a unit the number is of `unit`, and without that it needs one.
-  static func time(_ word: Substring, unit: Double? = nil) -> Int64? {
+  package static func time(_ word: Substring, unit: Double? = nil) -> Int64? {
     let units: [(String, Double)] = [
       ("ms", 1e6), ("us", 1e3), ("s", 1e9), ("m", 60e9), ("h", 3600e9),
     ]

@@ -242,6 +242,17 @@ enum ShareArgument {
   }
 }
 
+/// A delay in milliseconds, such as `20`, `20ms` or `0.02s`.
+enum MillisecondsArgument {
+  static func read(_ argument: String) throws -> Double {
+    guard let nanoseconds = PlanText.time(argument[...], unit: 1e6), nanoseconds <= 60_000_000_000
+    else {
+      throw ValidationError("a delay is 0 to 60000 ms, such as 20, 20ms or 0.02s")
+    }
+    return Double(nanoseconds) / 1e6
+  }
+}
+
 /// Names of ways to log in such as `digest,basic`.
 struct LoginArgument: ExpressibleByArgument {
   let methods: Set<RTSPLogin.Method>

@@ -43,8 +43,11 @@ struct ImpairmentOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "The standard deviation of a random delay, whose mean is three times that.",
-      valueName: "ms"))
+      """
+      The standard deviation of a random delay, whose mean is three times that, in ms or with its \
+      unit.
+      """, valueName: "time"),
+    transform: MillisecondsArgument.read)
   var jitter = 0.0
 
   @Option(
@@ -99,9 +102,6 @@ struct ImpairmentOptions: ParsableArguments {
 
   var impairments: Impairments {
     get throws {
-      guard jitter >= 0, jitter <= 60_000 else {
-        throw ValidationError("--jitter must be 0 to 60000 ms")
-      }
       var impairments = Impairments()
       impairments.loss = loss
       impairments.duplication = duplicate

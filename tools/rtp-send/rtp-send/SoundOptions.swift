@@ -61,7 +61,8 @@ struct SoundOptions: ParsableArguments {
       """
       --jitter for the sound alone. A receiver that waits 200 ms for a missing packet loses some \
       from 50 on.
-      """, valueName: "ms"))
+      """, valueName: "time"),
+    transform: MillisecondsArgument.read)
   var audioJitter: Double?
 
   @Option(
@@ -101,9 +102,6 @@ struct SoundOptions: ParsableArguments {
       throw ValidationError(
         "--audio-interleave must be 2 to 8 with aac, adts and copy, 2 to 4 with aac-lbr, and "
           + "cannot be used with another format")
-    }
-    guard (audioJitter ?? 0) >= 0, (audioJitter ?? 0) <= 60_000 else {
-      throw ValidationError("--audio-jitter must be 0 to 60000 ms")
     }
     guard (0...1).contains(audioLoss ?? 0) else {
       throw ValidationError("--audio-loss must be 0 to 1")
