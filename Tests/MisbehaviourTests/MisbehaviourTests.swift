@@ -89,7 +89,8 @@ struct MisbehaviourTests {
     let sent = try #require(try VirtualPlay.run(script).bytesFromServer)
     for limit in 0...sent {
       let outcome = try VirtualPlay.run(script, byteLimit: limit)
-      #expect(["connectionClosed", "brokenOff", "finished"].contains(outcome.end), "\(limit) bytes")
+      #expect(
+        ["connectionClosed", "brokenOff", "finished"].contains(outcome.end), "\(limit) bytes")
       #expect(outcome.seconds <= 1, "\(limit) bytes")
       // The end that is missing is never passed off as not missing.
       #expect(outcome.passedOffAsWhole == [], "\(limit) bytes")
