@@ -49,37 +49,37 @@ struct Recorder {
   /// The same for sound alone.
   var soundContinuity = Continuity()
   /// How far the pictures of files so far were reordered, where the stream does not say it.
-  private var learnedDepth: Int?
+  var learnedDepth: Int?
   /// No file is begun before this arrival, because the last one could not be written.
-  private var pause: Instant?
+  var pause: Instant?
   /// How many files may begin that were not asked for.
-  private var allowance = FileAllowance()
+  var allowance = FileAllowance()
   /// Whether the last file ended because it was long enough.
-  private var wasLongEnough = false
+  var wasLongEnough = false
   /// Whether parts of the stream are in no file because it changes too often.
   private(set) var changesTooOften = false
-  private var lastArrival = Instant(nanoseconds: .min)
+  var lastArrival = Instant(nanoseconds: .min)
   var input: RecorderInput
   /// Why the container does not take the sound.
-  private var refusal: String?
+  var refusal: String?
   /// Why the last file could not begin.
-  private var fileRefusal: String?
+  var fileRefusal: String?
   /// Why sound is not in a pipe that has begun.
   var omission: String?
   /// The last picture that came: no sound is far ahead of it.
   private(set) var newestPicture: (time: Int64, arrival: Instant)?
-  private var rhythm = PictureRhythm()
+  var rhythm = PictureRhythm()
   /// Sound alone with which the next file begins, once there is enough of it.
   var nextSound: [SoundTrack.Sample] = []
   /// The last sound that came before the first picture.
   var earlySound: SoundTrack.Sample?
-  private(set) var keys = KeyDistances()
+  var keys = KeyDistances()
   /// Whether a file has been begun before.
-  private(set) var hasBegun = false
+  var hasBegun = false
   /// How long this file is to be.
-  private var segment: Duration?
+  var segment: Duration?
   /// A picture after which the file may end: if it does, the next one says how long this lasts.
-  private var held: AccessUnit?
+  var held: AccessUnit?
   var actions = CircularBuffer<Action>()
 
   /// By how much this machine's clock may be corrected within a file.
@@ -229,7 +229,7 @@ struct Recorder {
   }
 
   /// Writes `unit` now, or with what follows if the file may end between them.
-  private mutating func writeNext(_ unit: AccessUnit, to file: inout RecordingFile) {
+  mutating func writeNext(_ unit: AccessUnit, to file: inout RecordingFile) {
     writeHeld(to: &file)
     let age = file.age(at: unit.time.nanoseconds)
     if configuration.canContinue, let segment,
@@ -241,7 +241,7 @@ struct Recorder {
     }
   }
 
-  private mutating func writeHeld(
+  mutating func writeHeld(
     to file: inout RecordingFile, before next: MediaTime? = nil
   ) {
     guard let unit = held else { return }
@@ -290,118 +290,5 @@ struct Recorder {
     if step.magnitude > UInt64(Self.greatestClockStep.wholeNanoseconds) { return .clockSet }
     guard let segment else { return nil }
     return age >= segment.wholeNanoseconds ? .time : nil
-  }
-
-  // MARK: - Files
-
-  /// Begins the file once enough is known of its first pictures.
-  mutating func openIfReady() throws(RecordingError) {
-    guard case .opening(let opening) = state else { return }
-    // Sound may begin later than the pictures. A second is enough also for sound that the far end
-    // describes: cameras describe it and send none, and the readers of pipes want to see something.
-    let isComplete = hasBegun || input.track.sound != nil
-    let isReady =
-      if let depth = depth(for: opening), isComplete {
-        opening.pictures > depth && rhythm.isKnown || opening.isLong
-      } else { opening.isLong }
-    if isReady || opening.isFull { try open(opening) }
-  }
-
-  private mutating func open(_ opening: RecordingOpening) throws(RecordingError) {
-    let depth =
-      depth(for: opening) ?? DecodingTimes.depth(of: opening.units.map(\.time.ticks))
-    if opening.format?.reorderDepth == nil { learnedDepth = depth }
-    var file: RecordingFile
-    do {
-      file = try RecordingFile(
-        opening, depth: depth, rate: rhythm.rate, beside: refusal == nil ? input.track.sound : nil,
-        configuration)
-    } catch {
-      guard input.track.sound != nil, refusal == nil else {
-        return try refuse(opening.items, error)
-      }
-      do {
-        file = try RecordingFile(
-          opening, depth: depth, rate: rhythm.rate, beside: nil, configuration)
-      } catch { return try refuse(opening.items, error) }
-      // Sound never stops the pictures.
-      refusal = "\(error)"
-    }
-    file.leftOut = opening.leftOut
-    begin(&file)
-    for element in opening.elements {
-      switch element {
-      case .picture(let unit): writeNext(unit, to: &file)
-      case .sound(let sample) where file.takes(sample): write(sample, to: &file)
-      case .sound(let sample): unfiled += sample.items
-      }
-    }
-    state = .recording(file)
-  }
-
-  /// Leaves out what no file can hold, such as pictures with more parameter sets than a header has
-  /// room for: one of them would otherwise end the recording.
-  mutating func refuse(_ items: Int, _ error: RecordingError) throws(RecordingError) {
-    guard configuration.canContinue, case .cannotMux(let container, let reason) = error else {
-      throw error
-    }
-    unfiled += items
-    state = .waiting
-    fileRefusal = RecordingError.refusal(container, reason)
-  }
-
-  /// Why the last file could not begin, once.
-  mutating func takeFileRefusal() -> String? {
-    defer { fileRefusal = nil }
-    return fileRefusal
-  }
-
-  mutating func begin(_ file: inout RecordingFile) {
-    pause = nil
-    hasBegun = true
-    if !wasLongEnough { allowance.noteFile(at: lastArrival) }
-    actions.append(.begin(FileBeginning(start: file.wallClock)))
-    if let record = file.begin() { actions.append(.write(record)) }
-  }
-
-  /// How far the pictures are reordered; `nil` where that has to be seen.
-  private func depth(for opening: RecordingOpening) -> Int? {
-    opening.format?.reorderDepth.map { max($0, learnedDepth ?? 0) } ?? learnedDepth
-  }
-
-  /// Ends the file because what follows belongs to another time; a pipe goes on.
-  mutating func separate(
-    because reason: FileReason, at time: MediaTime?
-  ) throws(RecordingError) {
-    guard !configuration.canContinue else { return try end(because: reason) }
-    if case .opening(let opening) = state { try open(opening) }
-    guard case .recording(var file) = state else { return }
-    if reason == .clock, let time { file.resume(at: time) }
-    state = .recording(file)
-  }
-
-  /// Ends the file; if the stream goes on, the next picture is shown at `next`.
-  mutating func end(
-    because reason: FileReason, before next: MediaTime? = nil
-  ) throws(RecordingError) {
-    if case .opening(let opening) = state { try open(opening) }
-    defer {
-      state = .waiting
-      if reason != .time { entries.beginAnew() }
-      keys.beginFile()
-    }
-    guard case .recording(var file) = state else { return }
-    writeHeld(to: &file, before: next)
-    wasLongEnough = reason == .time
-    for sample in nextSound {
-      if file.takes(sample) { write(sample, to: &file) } else { unfiled += sample.items }
-    }
-    nextSound = []
-    if file.needsMoreDepth { learnedDepth = max(learnedDepth ?? 0, file.pictures?.depth ?? 0) + 1 }
-    var (last, ending) = file.finish(because: reason)
-    ending.segment = segment
-    segment = configuration.segment
-    if let last { actions.append(.write(last)) }
-    actions.append(.end(ending))
   }
 }
