@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ..programs import RTP_RECV, RTP_SEND, version
 from . import balance
-from .samples import Samples
+from .samples import WINDOWS, Samples
 from .stations import Stations
 
 # How much a figure may grow while it is measured: so much in any case, which is what an allocator
@@ -82,7 +82,8 @@ class Report:
             f"processor together (those that were begun again are counted since then)",
             f"rounds of events: {self.stations.rounds}; begun again on purpose: {restarts}; "
             f"short clients: {self.stations.short_clients}",
-            f"slopes are of least squares, without the first {60 * warm_up:.1f} minutes",
+            f"slopes are of least squares, without the first {60 * warm_up:.1f} minutes; of threads and "
+            f"of a stream's drift through the least in each of {WINDOWS} windows",
         ]
 
     def _slopes(self, warm_up: float) -> list[Verdict]:

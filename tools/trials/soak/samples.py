@@ -12,6 +12,13 @@ from ..web import last_object, metrics
 from .stations import Stations
 
 
+# Of these only the least in each of so many windows counts. A pool of threads breathes, and what
+# comes late, or in fragments of a second, comes late by as much as that; but a thread that is left
+# behind, or a clock that drifts, is in the least as well.
+LEAST = {"threads", "decoder threads", "stream drift ms"}
+WINDOWS = 24
+
+
 class Samples:
     """Series of figures, each by program and kind, with the hour of each sample."""
 
@@ -94,4 +101,19 @@ class Samples:
     def line(self, name: str, kind: str, after: float) -> Line | None:
         """The line through a series, without its first hours."""
         points = [point for point in self.series.get((name, kind), []) if point[0] >= after]
+        if kind in LEAST:
+            points = least(points)
         return fit([hour for hour, _ in points], [value for _, value in points])
+
+
+def least(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """The least point of each window; all of them where there are few."""
+    if len(points) < 2 * WINDOWS:
+        return points
+    begin, end = points[0][0], points[-1][0]
+    windows: dict[int, tuple[float, float]] = {}
+    for hour, value in points:
+        window = min(int((hour - begin) / (end - begin) * WINDOWS), WINDOWS - 1)
+        if window not in windows or value < windows[window][1]:
+            windows[window] = (hour, value)
+    return list(windows.values())
