@@ -44,6 +44,9 @@ extension Remark {
       self.init("deleted \(count.counted("old file")) of \(size) MB")
     case .filesNotDeleted(let number):
       self = .warning("old files cannot be deleted: \(OutputError.reason(number))")
+    case .noRoomForFiles:
+      self = .warning(
+        "what --keep says leaves no room for a single file; the newest one is kept all the same")
     case .reached(let whom, let isReached):
       self =
         isReached

@@ -20,7 +20,9 @@ extension Verdict {
       guard !wish.onlyRecords, let stream = status.stream else { return nil }
       return withoutParameterSets(stream, status, wish)
     }
-    guard status.outputs.allSatisfy({ $0.counters.written == 0 }) else { return nil }
+    guard status.outputs.allSatisfy({ $0.counters.written == 0 }) else {
+      return ignoredPictures(report).map { "no pictures came: \($0)" }
+    }
     guard let stream = status.stream, case .receiving(let codec, _) = stream.phase,
       stream.reception.delivered > 0
     else { return hint(status, wish) }
@@ -43,6 +45,24 @@ extension Verdict {
       return "no key picture came, with which decoding can begin" + remedy
     }
     return "none of \(units.counted("access unit")) could be decoded"
+  }
+
+  /// What came instead of the pictures that an output beside sound was to have; `nil` if it has some.
+  private static func ignoredPictures(_ report: Receiver.Report) -> String? {
+    guard let reception = report.status.stream?.reception, reception.delivered == 0,
+      report.outputs.contains(where: { $0.inputs != .sound })
+    else { return nil }
+    return ignoredType(reception)
+  }
+
+  /// The payload type that most of the packets had which are not the stream's; `nil` without any.
+  private static func ignoredType(_ reception: ReceptionStatistics) -> String? {
+    guard let type = reception.ignoredPayloadTypes.max(by: { $0.value < $1.value })?.key else {
+      return nil
+    }
+    return "packets of payload type \(words(forType: type)) came"
+      // A type with a fixed meaning is nothing that is decoded here.
+      + (StaticPayloadType(type) == nil ? "; try --payload-type \(type)" : "")
   }
 
   /// That an output of sound has nothing, although others may; `nil` if none has nothing.
@@ -235,12 +255,7 @@ extension Verdict {
   /// Why nothing came, by the counters.
   static func hint(_ status: Receiver.Status, _ wish: Wish) -> String {
     if let words = wish.hints.first(.refusal, status) { return words }
-    let ignored = status.stream?.reception.ignoredPayloadTypes ?? [:]
-    if let type = ignored.max(by: { $0.value < $1.value })?.key {
-      return "packets of payload type \(words(forType: type)) came"
-        // A type with a fixed meaning is nothing that is decoded here.
-        + (StaticPayloadType(type) == nil ? "; try --payload-type \(type)" : "")
-    }
+    if let words = status.stream.flatMap({ ignoredType($0.reception) }) { return words }
     if let words = wish.hints.first(.notRTP, status) ?? wish.hints.first(.otherTraffic, status) {
       return words
     }

@@ -54,6 +54,11 @@ public struct FormatCatalogue: Sendable {
     return formats.map { ($0.codec, $0.recognize(payload)) }
   }
 
+  /// How sure the format of `codec` is that `payload` is its own.
+  public func recognize(_ payload: ByteBuffer, as codec: VideoCodec) -> Recognition {
+    formats.first { $0.codec == codec }?.recognize(payload.behindStartCode) ?? .no
+  }
+
   /// Whether a decoder can begin with `payload`, whatever its codec.
   ///
   /// It can if the payload contains parameter sets, or a key picture when the sets are already

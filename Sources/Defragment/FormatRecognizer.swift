@@ -21,14 +21,23 @@ public struct FormatRecognizer: Sendable {
   /// Makes a recognizer that knows `formats`.
   public init(_ formats: FormatCatalogue = .standard) { self.formats = formats }
 
+  /// The codec of `payloadType`, by all of its payloads so far; `nil` while it is not certain.
+  public func codec(of payloadType: UInt8) -> VideoCodec? {
+    formats.codecs.first { codec in
+      evidence[Candidate(payloadType: payloadType, codec: codec)]?.isConvincing == true
+    }
+  }
+
   /// Looks at the payload of `packet`.
   public mutating func observe(_ packet: RTPPacket) {
     let payload = packet.payload
-    guard result == nil, payload.readableBytes > 0 else { return }
+    guard payload.readableBytes > 0 else { return }
     for (codec, recognition) in formats.recognize(payload) {
       let candidate = Candidate(payloadType: packet.payloadType, codec: codec)
       evidence[candidate, default: RecognitionEvidence()].note(recognition)
-      if evidence[candidate]?.isConvincing == true { result = (packet.payloadType, codec) }
+      if result == nil, evidence[candidate]?.isConvincing == true {
+        result = (packet.payloadType, codec)
+      }
     }
   }
 }

@@ -8,8 +8,8 @@ struct Liveliness: Sendable {
 
   private(set) var lastArrival: Instant
   private var longestGap: Int64 = 0
-  /// Until a source has been observed for a while, it may be one that sends a frame a second.
-  private var longestGapBefore = Self.period
+  /// That of the period before; `nil` until one is over.
+  private var longestGapBefore: Int64?
   private var periodStart: Instant
 
   init(first: Instant) {
@@ -29,7 +29,7 @@ struct Liveliness: Sendable {
 
   /// Whether the silence at `now` is longer than this source's pauses, so far.
   func pausesUnusually(at now: Instant) -> Bool {
-    max(longestGap, longestGapBefore) < lastArrival.nanoseconds(to: now)
+    max(longestGap, longestGapBefore ?? 0) < lastArrival.nanoseconds(to: now)
   }
 
   /// When the silence is longer than this source's pauses.
@@ -37,7 +37,8 @@ struct Liveliness: Sendable {
   /// Twice the longest pause of the last seconds, at least 0.5 s (networks pause too) and at most 2
   /// s.
   var silentFrom: Instant {
-    let pause = max(longestGap, longestGapBefore)
+    // Until a source has been observed for a while, it may be one that sends a frame a second.
+    let pause = max(longestGap, longestGapBefore ?? Self.period)
     return lastArrival.advanced(
       byNanoseconds: min(max(pause.addingSaturating(pause), 500_000_000), 2_000_000_000))
   }

@@ -74,7 +74,7 @@ extension RTPProcessor {
 
   /// When `prospect`, which is validated, takes over or is dropped.
   func dueTime(of prospect: Prospect) -> Instant {
-    guard let source else {
+    guard let source, prospect.ssrc != source.ssrc else {
       return prospect.firstArrival.advanced(by: configuration.reorderWindow)
     }
     if hasSaidGoodbye { return prospect.lastArrival }
@@ -85,23 +85,23 @@ extension RTPProcessor {
   func isReadyToTakeOver(_ prospect: Prospect, at now: Instant) -> Bool {
     guard prospect.isConfirmed, let first = prospect.first else { return false }
     switch claim(of: prospect) {
-    case .first:
+    // Behind a restart, too, the first packet may come late.
+    case .first, .newNumbering:
       return prospect.beginsAtEntryPoint || isProbationFull
         || prospect.firstArrival.advanced(by: configuration.reorderWindow) <= now
     case .succession:
       guard let source, !hasSaidGoodbye else { return true }
       return source.goesOn(with: first.packet) || source.liveliness.silentFrom <= now
-    case .newNumbering:
-      return true
     }
   }
 
   /// Whether only `prospect` has sent since the current source paused, so that it would soon have
   /// succeeded it.
-  func isAlone(_ prospect: Prospect) -> Bool {
+  func isAlone(_ prospect: Prospect, at now: Instant?) -> Bool {
     guard let source else { return true }
     return source.liveliness.lastArrival < prospect.firstArrival
-      && source.liveliness.pausesUnusually(at: prospect.lastArrival)
+      && source.liveliness.pausesUnusually(
+        at: max(prospect.lastArrival, now ?? prospect.lastArrival))
   }
 
   mutating func promote(at index: Int) {

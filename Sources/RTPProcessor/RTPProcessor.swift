@@ -251,8 +251,10 @@ public struct RTPProcessor: Sendable {
   }
 
   /// Ends all waiting: no more packets will come, so everything held becomes ready, gaps included.
-  public mutating func finish() {
-    if let index = prospects.firstIndex(where: { $0.isConfirmed && isAlone($0) }) {
+  ///
+  /// - Parameter now: the time; `nil` if it is that of the last packet.
+  public mutating func finish(at now: Instant? = nil) {
+    if let index = prospects.firstIndex(where: { $0.isConfirmed && isAlone($0, at: now) }) {
       promote(at: index)
     }
     releaseEverything()

@@ -2,7 +2,7 @@ import Bitstream
 import Defragment
 import RTPProcessor
 
-/// The first packets behind a break in the numbering, until they show whether the codec changed.
+/// The first packets behind a break, until they show whether the codec changed.
 ///
 /// A sender that is set up anew may change the codec and nothing else that is seen here.
 struct CodecTurn: Sendable {
@@ -20,16 +20,25 @@ struct CodecTurn: Sendable {
     case unknown
   }
 
+  /// Within the numbering, so many packets must agree.
+  static let proof = 2
+
   private(set) var packets: [OrderedPacket] = []
+  private let minimum: Int
   private var recognizer: FormatRecognizer
 
-  init(_ formats: FormatCatalogue) { recognizer = FormatRecognizer(formats) }
+  init(_ formats: FormatCatalogue, atLeast minimum: Int) {
+    recognizer = FormatRecognizer(formats)
+    self.minimum = minimum
+  }
 
   /// Keeps `packet`, and says what all of them show.
   mutating func keep(_ packet: OrderedPacket) -> Outcome {
     packets.append(packet)
     recognizer.observe(packet.packet)
-    if let codec = recognizer.result?.codec { return .recognized(codec) }
+    if packets.count >= minimum, let codec = recognizer.codec(of: packet.packet.payloadType) {
+      return .recognized(codec)
+    }
     let isOver =
       packets.count >= Self.maximumPackets
       || packets[0].arrival.advanced(by: Self.patience) <= packet.arrival

@@ -74,6 +74,9 @@ struct Preroll: Sendable {
     Set(sources.values.filter(\.proof.isComplete).map(\.last.payloadType)).sorted()
   }
 
+  /// The codec of `payloadType`, once it is certain.
+  func codec(of payloadType: UInt8) -> VideoCodec? { recognizer.codec(of: payloadType) }
+
   /// How many datagrams are kept.
   var count: Int { datagrams.count }
 

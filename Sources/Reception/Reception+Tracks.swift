@@ -149,7 +149,7 @@ extension Reception {
   }
 
   /// Follows a source no longer that the video has gone on with.
-  private mutating func leaveSourceOfVideo() {
+  mutating func leaveSourceOfVideo() {
     guard let index = video.ssrc.flatMap(index(ofFound:)), index != soundTrack else { return }
     others.remove(at: index)
     if let sound = soundTrack, sound > index { soundTrack = sound - 1 }

@@ -125,7 +125,7 @@ public struct Reception: Sendable {
     silence =
       carrier.isPassive
       ? nil : carrier.longestSilence.map { $0 * 2 } ?? configuration.reconnectionSilence
-    self.former = former.map { Former(video: $0.video, others: $0.others) }
+    self.former = former.map { Former(of: $0) }
     self.randomness = AnyRandomness(base: randomness)
     self.now = carrier.time == .live ? now : Instant(nanoseconds: 0)
     video = try VideoStream(configuration: configuration.video, after: former?.video)
@@ -237,6 +237,7 @@ public struct Reception: Sendable {
     if let deadline = gate.deadline, deadline <= now, gate.giveUp() { goOn() }
     guard phase == .running else { return }
     pull(at: settled)
+    leaveSourceOfVideo()
     // All of a short stream may have waited for what could precede it.
     if lastMedia == nil { noteLife(at: now) }
     sendReports()

@@ -52,7 +52,12 @@ public struct StreamStatus: Sendable {
 
 extension Reception {
   /// A snapshot of the session.
-  public var status: StreamStatus { StreamStatus(of: self) }
+  ///
+  /// Until something is known of this connection, it is what was known of the previous one.
+  public var status: StreamStatus { remembered?.status ?? StreamStatus(of: self) }
+
+  /// What the previous connection left, while nothing is known of this one.
+  var remembered: Former? { firstArrival == nil && places.isEmpty ? former : nil }
 
   fileprivate var trackStatuses: [TrackStatus] {
     var statuses: [TrackStatus] = []

@@ -1,6 +1,5 @@
 import Bitstream
 import Defragment
-import NIOCore
 import RTPWire
 
 /// Packets of other payload types, one of which the sender may have gone on with.
@@ -9,45 +8,47 @@ import RTPWire
 /// Sound beside the pictures has another type too, so it must be certain that these are pictures
 /// and that they can be decoded, and the former type must have stopped.
 struct Successor: Sendable {
-  /// More types than a sender has beside the pictures: sound, its repair, comfort noise.
-  static let maximumTypes = 8
-
-  private struct Candidate: Sendable {
-    var preroll: Preroll
-    var codec: VideoCodec?
-    /// Whether something came to begin decoding with.
-    var hasEntryPoint = false
+  /// What has come of a type.
+  private struct Progress: Sendable {
+    let payloadType: UInt8
+    var hasParameterSets = false
+    /// Whether something came behind them: they alone are no pictures.
+    var hasMore = false
   }
 
   /// When the first of them came.
   private let beginning: Instant
   private let formats: FormatCatalogue
-  private var candidates: [UInt8: Candidate] = [:]
+  private var preroll: Preroll
+  /// The first to come first.
+  private var types: [Progress] = []
 
   /// Begins with the first that comes, at `now`.
   init(_ formats: FormatCatalogue, at now: Instant) {
     self.formats = formats
+    preroll = Preroll(formats)
     beginning = now
   }
 
   /// Keeps `datagram`, which holds `packet`.
   mutating func keep(_ datagram: Datagram, _ packet: RTPPacket) {
-    let type = packet.payloadType
-    var candidate = candidates.removeValue(forKey: type) ?? Candidate(preroll: Preroll(formats))
-    guard candidates.count < Self.maximumTypes else { return }
     // What was said of the stream does not hold for another type.
-    let outcome = candidate.preroll.keep(datagram, media: MediaDescription())
-    if case .recognized(let codec, _) = outcome { candidate.codec = codec }
+    _ = preroll.keep(datagram, media: MediaDescription())
+    let type = packet.payloadType
+    let index = types.firstIndex { $0.payloadType == type } ?? types.count
+    if index == types.count { types.append(Progress(payloadType: type)) }
     if formats.isEntryPoint(packet.payload, parameterSetsKnown: false) {
-      candidate.hasEntryPoint = true
+      types[index].hasParameterSets = true
+    } else if types[index].hasParameterSets {
+      types[index].hasMore = true
     }
-    candidates[type] = candidate
   }
 
   /// The codec and the payload type, once they are certain and decoding can begin.
   var result: (codec: VideoCodec, payloadType: UInt8)? {
-    for (type, candidate) in candidates where candidate.hasEntryPoint {
-      if let codec = candidate.codec { return (codec, type) }
+    for progress in types where progress.hasMore {
+      let type = progress.payloadType
+      if let codec = preroll.codec(of: type) { return (codec, type) }
     }
     return nil
   }
@@ -58,8 +59,11 @@ struct Successor: Sendable {
     beginning.advanced(by: window) < arrival
   }
 
-  /// Removes and returns the datagrams of `payloadType`, in order of arrival.
-  mutating func take(_ payloadType: UInt8) -> [Datagram] {
-    Array(candidates[payloadType]?.preroll.takeAll() ?? [])
+  /// Removes and returns the datagrams of `payloadType`, and those of others that came behind them,
+  /// in order of arrival.
+  mutating func take(_ payloadType: UInt8) -> (own: [Datagram], behind: [Datagram]) {
+    let all = Array(preroll.takeAll())
+    let last = all.lastIndex { $0.payloadType == payloadType } ?? 0
+    return (all.filter { $0.payloadType == payloadType }, Array(all.dropFirst(last + 1)))
   }
 }

@@ -7,15 +7,18 @@ import RTPWire
 extension VideoStream {
   /// Unpacks a packet, once it is known of what codec it is.
   ///
-  /// Only behind a break in the numbering may it be another one: no sender changes it within its
-  /// numbering.
+  /// It may be another one behind a break in the numbering, or where an access unit begins with what
+  /// the codec does not have.
   mutating func unpack(_ packet: OrderedPacket) {
+    guard configuration.media.encodingName == nil else { return push(packet) }
     let isBreak = packet.isDiscontinuity || packet.lostBefore >= CodecTurn.leastLoss
-    guard isBreak || turn != nil, configuration.media.encodingName == nil else {
-      return push(packet)
-    }
+    let begins = packet.time != lastUnpacked
+    lastUnpacked = packet.time
+    guard isBreak || turn != nil || begins && isForeign(packet) else { return push(packet) }
     if isBreak { endTurn() }
-    var turn = self.turn ?? CodecTurn(configuration.formats)
+    // One packet alone may be a stray.
+    var turn =
+      self.turn ?? CodecTurn(configuration.formats, atLeast: isBreak ? 1 : CodecTurn.proof)
     self.turn = nil
     let outcome = turn.keep(packet)
     self.turn = turn
@@ -24,6 +27,11 @@ extension VideoStream {
     case .recognized(let codec): endTurn(codec)
     case .unknown: endTurn()
     }
+  }
+
+  private func isForeign(_ packet: OrderedPacket) -> Bool {
+    guard let codec = defragmenter?.codec else { return false }
+    return configuration.formats.recognize(packet.packet.payload, as: codec) == .no
   }
 
   /// Unpacks what was kept behind a break; `codec` is what it was recognized as.
@@ -36,7 +44,7 @@ extension VideoStream {
     for packet in turn.packets { push(packet) }
   }
 
-  /// Goes on with the payload type of `datagram`, which is not the stream's, if the sender has.
+  /// Keeps `datagram`, whose payload type is not the stream's: the sender may go on with it.
   mutating func considerSuccession(by datagram: Datagram) {
     guard let packet = try? datagram.packet(),
       packet.payloadType != configuration.sound?.payloadType
@@ -45,19 +53,30 @@ extension VideoStream {
     self.successor = nil
     successor.keep(datagram, packet)
     self.successor = successor
-    if let silentFrom = processor.silentFrom, silentFrom <= datagram.arrival {
-      goOnWithSuccessor(at: datagram.arrival)
-    }
+    goOnIfDue(at: datagram.arrival)
   }
 
-  /// Goes on with another payload type if it certainly carries pictures, of the codec that was said
-  /// if one was.
+  /// What the sender has certainly gone on with: of the codec that was said, if one was.
+  private var succession: (codec: VideoCodec, payloadType: UInt8)? {
+    guard let result = successor?.result, case .receiving(let former, _) = phase,
+      result.codec == former || configuration.media.encodingName == nil
+    else { return nil }
+    return result
+  }
+
+  /// When the former payload type has paused for so long that another one takes over.
+  var successionDeadline: Instant? { succession == nil ? nil : processor.silentFrom }
+
+  /// Goes on with another payload type, if it is time.
+  mutating func goOnIfDue(at now: Instant) {
+    if successor != nil, let due = successionDeadline, due <= now { goOnWithSuccessor(at: now) }
+  }
+
+  /// Goes on with another payload type, if there is one.
   mutating func goOnWithSuccessor(at now: Instant) {
-    guard let (codec, payloadType) = successor?.result,
-      case .receiving(let former, _) = phase,
-      codec == former || configuration.media.encodingName == nil
+    guard let (codec, payloadType) = succession, case .receiving(let former, _) = phase,
+      let (datagrams, behind) = successor?.take(payloadType)
     else { return }
-    let datagrams = successor?.take(payloadType) ?? []
     successor = nil
     processor.change(payloadType: payloadType, receivingAgain: datagrams)
     while let packet = processor.next(at: now) { unpack(packet) }
@@ -68,6 +87,8 @@ extension VideoStream {
       change(to: codec, payloadType: payloadType, at: now)
     }
     for datagram in datagrams { process(datagram) }
+    // The sender may have changed once more meanwhile.
+    for datagram in behind { considerSuccession(by: datagram) }
   }
 
   /// Takes what comes next for `codec`; what came before leaves first.

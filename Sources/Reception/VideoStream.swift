@@ -58,6 +58,8 @@ public struct VideoStream: Sendable {
   private var doubt: CodecDoubt?
   /// What may change the codec, where none was said.
   var turn: CodecTurn?
+  /// The time of the last packet that was unpacked, where the codec may change.
+  var lastUnpacked: MediaTime?
   /// What may change the payload type, where none was said.
   var successor: Successor?
   /// Access units from before such a change.
@@ -150,7 +152,10 @@ public struct VideoStream: Sendable {
   public var otherCodec: VideoCodec? { doubt?.other }
 
   /// When to call ``next(at:)`` if nothing arrives.
-  public var deadline: Instant? { processor.deadline }
+  public var deadline: Instant? {
+    guard successor != nil, let due = successionDeadline else { return processor.deadline }
+    return min(due, processor.deadline ?? due)
+  }
 
   /// Which feedback the sender accepts.
   var feedback: FeedbackOffer { configuration.media.feedback }
@@ -192,6 +197,7 @@ public struct VideoStream: Sendable {
 
   /// Whether an access unit is complete at `now`; cheaper than to take out nothing.
   mutating func isReady(at now: Instant) -> Bool {
+    goOnIfDue(at: now)
     while !mayHaveUnit {
       guard let packet = processor.next(at: now) else { return false }
       unpack(packet)
@@ -233,7 +239,7 @@ public struct VideoStream: Sendable {
   ///     left out.
   public mutating func finish(at now: Instant, isLeft: Bool = false) {
     goOnWithSuccessor(at: now)
-    processor.finish()
+    processor.finish(at: now)
     while let packet = processor.next(at: now) { unpack(packet) }
     endTurn()
     defragmenter?.flush(isLeft: isLeft)
@@ -298,14 +304,16 @@ public struct VideoStream: Sendable {
   }
 
   mutating func process(_ datagram: Datagram) {
+    // Behind a restart it may be another codec, whose sets are not known.
+    let setsAreKnown = parameterSetsKnown && lastUnpacked == nil
     let outcome = processor.receive(datagram) {
-      [parameterSetsKnown, formats = configuration.formats] packet in
-      formats.isEntryPoint(packet.payload, parameterSetsKnown: parameterSetsKnown)
+      [setsAreKnown, formats = configuration.formats] packet in
+      formats.isEntryPoint(packet.payload, parameterSetsKnown: setsAreKnown)
     }
     if outcome == .ignoredPayloadType {
       passOver(datagram)
       if configuration.media.payloadType == nil { considerSuccession(by: datagram) }
-    } else if let successor, !datagram.isControl,
+    } else if let successor, outcome == .inOrder || outcome == .parked,
       successor.isBeside(datagram.arrival, window: configuration.reorderWindow)
     {
       self.successor = nil

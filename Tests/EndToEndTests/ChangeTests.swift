@@ -38,8 +38,12 @@ import Testing
     let frames = first.frames + second.frames
     let pictures = try Scratch.path("y4m")
     let recording = try Scratch.path("mkv")
+    let capture = try Scratch.path("pcapng")
     let (receiver, port) = try CommandTests.listener(
-      ["-o", pictures, "-o", recording, "--frames", "\(frames)", "--stats", "-"]
+      [
+        "-o", pictures, "-o", recording, "--capture", capture, "--frames", "\(frames)", "--stats",
+        "-",
+      ]
         + ["--timeout", "10"])
     let origin = try FreePort.udpPair()
     try Self.send(first, Change(codec: .h264), number: 1, from: origin, to: port)
@@ -55,5 +59,6 @@ import Testing
     }
     #expect(files.count == (change.codec == .h264 ? 1 : 2))
     #expect(try files.flatMap { try FFmpeg.frameHashes(of: $0) } == first.hashes + second.hashes)
+    #expect(try CaptureTests.hashes(of: capture) == first.hashes + second.hashes)
   }
 }

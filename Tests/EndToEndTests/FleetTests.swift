@@ -42,6 +42,7 @@ struct FleetTests {
       Mistake("version: 1", ": it names no camera"),
       Mistake("version: 2", ":1:10: this rtp-recv reads version 1"),
       Mistake("camera: {}", ":1:1: there is no key 'camera' here; did you mean 'cameras'?"),
+      Mistake("cameras:\n\ta: {}", ":2:1: this line begins with a tab; YAML takes spaces only"),
       Mistake("cameras: [a", ":2:1: did not find expected ',' or ']'"),
       Mistake("cameras:\n  Door: {}", ":2:3: a camera's name has small letters"),
       Mistake("cameras:\n  door: {quiet: true}", ":2:3: camera 'door' needs a source"),

@@ -120,6 +120,19 @@ struct MistakeTests {
     #expect(!words.contains("encrypted"), "\(words)")
   }
 
+  @Test("sound alone is no success where pictures were wanted and their payload type is wrong")
+  func wrongPayloadTypeBesideSound() throws {
+    let server = try RunningProcess(
+      Product.rtpSend, CommandTests.pattern + ["--audio", "pcmu", "rtsp://127.0.0.1:0/cam"])
+    let port = try server.waitForLine(#/listening on 127\.0\.0\.1:(\d+)/#).1
+    let (status, said) = try run(
+      ["rtsp://127.0.0.1:\(port)/cam", "--rtsp-transport", "tcp", "--payload-type", "33"]
+        + ["-o", Scratch.path("mkv"), "--duration", "1.5"])
+    withExtendedLifetime(server) {}
+    #expect(status == 4, "\(said)")
+    #expect(said.contains("try --payload-type 96"), "\(said)")
+  }
+
   @Test(
     "times are taken with and without their units",
     arguments: [

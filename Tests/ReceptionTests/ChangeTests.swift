@@ -31,6 +31,7 @@ import Testing
     Change(codec: .h265),
     Change(codec: .h265, ssrc: 0xB),
     Change(codec: .h265, step: 1000),
+    Change(codec: .h265, step: 0),
     Change(ssrc: 0xB),
     Change(payloadType: 97),
     Change(payloadType: 97, step: 0),
@@ -88,10 +89,11 @@ import Testing
     let codecs = pair.units.map(\.codec.encodingName)
     #expect(codecs.prefix(100).allSatisfy { $0 == "H264" })
     #expect(codecs.dropFirst(100).allSatisfy { $0 == change.codec.encodingName })
-    // A step that is not far looks like a loss.
+    // A step that is not far looks like a loss, and none like the same stream.
     let isLoss = change.step == 1000
+    let isSame = change.ssrc == 0xA && change.payloadType == 96 && change.step <= 1000
     let times = pair.units.map(\.time.ticks)
-    #expect(isLoss || zip(times, times.dropFirst()).allSatisfy { $0 < $1 })
+    #expect(isSame || zip(times, times.dropFirst()).allSatisfy { $0 < $1 })
 
     let tracks = pair.reception.status.tracks
     #expect(tracks.count == (change.hasSound ? 2 : 1))
@@ -103,11 +105,12 @@ import Testing
     #expect(tracks[0].reception.delivered == video)
   }
 
-  @Test("the end of a short stream is received that came after a change", arguments: changes)
-  func changeAtTheEnd(_ change: Change) throws {
+  @Test(
+    "the end of a short stream is received that came after a change", arguments: changes, [25, 100])
+  func changeAtTheEnd(_ change: Change, units: Int) throws {
     var pair = try Pair(
-      sender: VirtualSender(units: 100, seed: 1, at: Self.start), describes: [])
-    pair.drive(for: .seconds(4))
+      sender: VirtualSender(units: units, seed: 1, at: Self.start), describes: [])
+    pair.drive(for: VirtualSender.interval * units)
     let former = pair.sender
     pair.sender = VirtualSender(
       units: 5, seed: 2, codec: change.codec, ssrc: change.ssrc, payloadType: change.payloadType,
@@ -137,6 +140,90 @@ import Testing
     #expect(former.deadline == nil && !last.isEmpty)
     #expect(pair.wholeUnits == former.units + pair.sender.units)
     #expect(pair.reception.status.reception.lost == 0)
+  }
+
+  @Test("what the network swaps at a restart is put in order", arguments: [Codec.h264, .h265])
+  func reorderedRestart(codec: Codec) throws {
+    var pair = try Pair(
+      sender: VirtualSender(units: 100, seed: 1, at: Self.start), describes: [])
+    pair.drive(for: .seconds(4))
+    let former = pair.sender
+    var next = VirtualSender(
+      units: 50, seed: 2, codec: codec, firstNumber: former.nextNumber &+ 20_000, at: pair.now)
+    var packets = next.send(at: pair.now).filter { $0.channel == .media }.map(\.bytes)
+    packets.swapAt(0, 2)
+    for packet in packets { pair.receive(packet) }
+    pair.sender = next
+    pair.drive(for: .seconds(3))
+    pair.carrierEnded()
+    pair.finish()
+    #expect(pair.wholeUnits == former.units + pair.sender.units)
+    #expect(pair.reception.status.reception.late == 0)
+  }
+
+  @Test("two changes within the time that one takes are both followed")
+  func twoChanges() throws {
+    var pair = try Pair(
+      sender: VirtualSender(units: 25, seed: 1, at: Self.start), describes: [])
+    var units: [ByteBuffer] = []
+    for (type, count) in [(96, 25), (100, 25), (98, 100)] {
+      pair.sender = VirtualSender(
+        units: count, seed: UInt64(type), codec: type == 100 ? .h265 : .h264,
+        payloadType: UInt8(type), at: pair.now)
+      pair.drive(for: VirtualSender.interval * count)
+      units += pair.sender.units
+    }
+    pair.drive(for: .seconds(1))
+    pair.carrierEnded()
+    pair.finish()
+    #expect(pair.wholeUnits == units)
+    #expect(pair.reception.status.reception.isBalanced)
+  }
+
+  @Test("parameter sets without pictures are no stream to go on with")
+  func parameterSetsAlone() throws {
+    var pair = try Pair(
+      sender: VirtualSender(units: 50, seed: 1, at: Self.start), describes: [])
+    pair.drive(for: .seconds(2))
+    let former = pair.sender
+    for number in 0..<10 as Range<UInt16> {
+      var bytes = ByteBuffer(bytes: [0x80, 98])
+      bytes.writeMultipleIntegers(number, UInt32(number) * 9000, UInt32(0xA))
+      bytes.writeBytes([0x40, 1, 0x0C, 1, 0xFF, 0xFF, 1, 0x60])
+      pair.receive(bytes)
+      pair.drive(for: .milliseconds(100))
+    }
+    pair.sender = VirtualSender(
+      units: 50, seed: 2, firstNumber: former.nextNumber, at: pair.now)
+    pair.drive(for: .seconds(3))
+    pair.carrierEnded()
+    pair.finish()
+    #expect(pair.wholeUnits == former.units + pair.sender.units)
+  }
+
+  @Test("garbage hides no change", arguments: 1...5 as ClosedRange<UInt64>)
+  func garbage(seed: UInt64) throws {
+    var random = SeededGenerator(seed: seed)
+    var pair = try Pair(
+      sender: VirtualSender(units: 50, seed: 1, at: Self.start), describes: [])
+    func spoil(for duration: Duration) {
+      let end = pair.now.advanced(by: duration)
+      while pair.now < end {
+        var bytes = ByteBuffer(bytes: [0x80, UInt8(96 + random.integer(below: 32))])
+        bytes.writeBytes(random.bytes(120))
+        pair.receive(bytes)
+        pair.drive(for: .milliseconds(7))
+      }
+    }
+    spoil(for: .seconds(3))
+    let former = pair.sender
+    pair.sender = VirtualSender(
+      units: 100, seed: 2, codec: .h265, payloadType: 98, firstNumber: former.nextNumber,
+      at: pair.now)
+    spoil(for: .seconds(5))
+    pair.carrierEnded()
+    pair.finish()
+    #expect(pair.wholeUnits == former.units + pair.sender.units)
   }
 
   @Test("another type beside the pictures is not theirs, even while they pause")

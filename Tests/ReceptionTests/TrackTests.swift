@@ -3,6 +3,7 @@ import RTPProcessor
 import RTPSend
 import RTPWire
 import Reception
+import TestSupport
 import Testing
 
 /// Sessions with more than the video.
@@ -72,6 +73,27 @@ import Testing
     #expect(pair.wholeUnits == pair.sender.units)
     // Reports go where each track's are expected.
     #expect(Set(pair.sent.map(\.track)) == [0, 1])
+  }
+
+  @Test("what is known of the tracks outlasts attempts to connect again that fail")
+  func outage() throws {
+    let pair = try Self.play([Self.video, Self.audio], soundOn: 1)
+    var reception = pair.reception
+    for _ in 0..<3 {
+      reception = try Reception(
+        Reception.Configuration(), on: .init(), after: reception,
+        randomness: SeededGenerator(seed: 1), at: pair.now)
+      #expect(reception.status.tracks.map(\.codecName) == ["H264", "OPUS"])
+      #expect(reception.status.tracks.map(\.reception.delivered)[1] == 450)
+      guard case .receiving = reception.status.phase else {
+        Issue.record("\(reception.status.phase)")
+        return
+      }
+    }
+    reception.described([Self.video, Self.audio], at: pair.now)
+    reception.receive(Datagram(bytes: Self.sound(500), arrival: pair.now, track: 1))
+    reception.receive(Datagram(bytes: Self.sound(501), arrival: pair.now, track: 1))
+    #expect(reception.status.tracks.map(\.reception.received)[1] == 452)
   }
 
   /// Two cameras number their payload types alike, and a capture says nothing of either.

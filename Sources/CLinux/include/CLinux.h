@@ -68,8 +68,8 @@ void clinux_readiness_remove(int set, int descriptor);
 // most 64. Returns how many, or 0 after a signal.
 int clinux_readiness_wait(int set, uint64_t *numbers, int count);
 
-// Makes the allocator keep up to 32 MiB of freed memory for each of its arenas instead of returning it
-// to the kernel.
+// Makes the allocator have two arenas, and keep up to 32 MiB of freed memory for each of them instead of
+// returning it to the kernel.
 void clinux_keep_freed_memory(void);
 
 #endif

@@ -97,7 +97,7 @@ struct FleetFile: Sendable {
     } catch let mistake as Mistake {
       throw Fault(path: path, place: mistake.place, words: mistake.words)
     } catch let error as YamlError {
-      throw Fault(path: path, place: error.place, words: error.words)
+      throw Fault(path: path, place: error.place, words: error.words(about: text))
     } catch {
       throw Fault(path: path, place: nil, words: "\(error)")
     }
@@ -343,7 +343,19 @@ extension YamlError {
     }
   }
 
-  fileprivate var words: String {
+  /// What is wrong with `text`.
+  fileprivate func words(about text: String) -> String {
+    let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+    // What libyaml says of a tab depends on what is before it.
+    if case .scanner = self, let place, lines.indices.contains(place.line - 1),
+      lines[place.line - 1].prefix(while: \.isWhitespace).contains("\t")
+    {
+      return "this line begins with a tab; YAML takes spaces only"
+    }
+    return problem
+  }
+
+  private var problem: String {
     switch self {
     case .scanner(_, let problem, _, _), .parser(_, let problem, _, _),
       .composer(_, let problem, _, _), .reader(let problem, _, _, _):

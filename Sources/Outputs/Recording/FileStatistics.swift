@@ -45,6 +45,7 @@ public struct FileStatistics: Counted, Hashable {
       deleted += UInt64(clamping: count)
       deletedBytes += UInt64(clamping: bytes)
     case .soundLeftOut, .soundConverted, .keyPicturesRare, .changesTooOften, .filesNotDeleted,
+      .noRoomForFiles,
       .reached, .refused:
       break
     }

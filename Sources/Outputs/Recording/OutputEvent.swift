@@ -18,6 +18,8 @@ public enum OutputEvent: Sendable, Hashable {
   case filesDeleted(count: Int, bytes: Int64)
   /// `errno` of old files that could not be deleted.
   case filesNotDeleted(errno: Int32)
+  /// What is to be kept leaves no room for the newest file, which stayed; said once.
+  case noRoomForFiles
   /// Whom it is sent to cannot be reached, or can be again.
   case reached(String, Bool)
   /// Whom it is sent to does not want something, and why: it is left out, or sent again.

@@ -243,7 +243,7 @@ struct RecordingFile {
     // Where sound catches up, its units follow each other sooner than they are long.
     let distance = decoding.subtractingSaturating(lastSound)
     let count = Int64(sample.count)
-    let isCatchingUp = (count * 3 / 4..<count).contains(distance)
+    let isCatchingUp = (count / 2..<count).contains(distance)
     try mux(
       Muxer.Sample(
         track: pictures == nil ? 0 : 1, bytes: sample.bytes, presentation: decoding,

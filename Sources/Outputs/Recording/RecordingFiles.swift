@@ -281,6 +281,7 @@ final class RecordingFiles: OutputDestination {
         .filesDeleted(
           count: totals.files - deleted.files, bytes: totals.bytes - deleted.bytes))
     }
+    if totals.lacksRoom, !deleted.lacksRoom { events.append(.noRoomForFiles) }
     if let error = totals.failure, deleted.failure == nil {
       events.append(.filesNotDeleted(errno: error))
     }

@@ -14,6 +14,8 @@ final class Retention: Sendable {
     var bytes: Int64 = 0
     /// `errno` of a file that could not be deleted.
     var failure: Int32?
+    /// Whether the rules have no room for the newest file, which stayed.
+    var lacksRoom = false
   }
 
   private struct Request {
@@ -75,7 +77,9 @@ final class Retention: Sendable {
       free = overflow ? .max : Int64(clamping: bytes)
     }
     let now = WallClock.system.time(of: .now)
-    for file in rules.surplus(of: files, free: free, at: now) {
+    let (surplus, lacksRoom) = rules.surplus(of: files, free: free, at: now)
+    if lacksRoom { result.withLock { $0.lacksRoom = true } }
+    for file in surplus {
       let isDeleted = unsafe unlink(file.path) == 0
       let failure = errno
       result.withLock { totals in

@@ -27,27 +27,40 @@ extension [RetentionRule] {
   ///   - files: all files of the recording, in any order.
   ///   - free: bytes free on the disk; `nil` where that is not known.
   ///   - now: the time.
-  /// - Returns: those that a rule does not let stay, the oldest first.
-  func surplus(of files: [StoredFile], free: Int64?, at now: WallClockTime) -> [StoredFile] {
+  /// - Returns: those that a rule does not let stay, the oldest first; and whether there is no room
+  ///   for a single one. Then the newest stays: such a limit is a mistake, which is not to cost
+  ///   everything.
+  func surplus(
+    of files: [StoredFile], free: Int64?, at now: WallClockTime
+  ) -> (files: [StoredFile], lacksRoom: Bool) {
     var bytes = files.reduce(Int64(0)) { $0.addingSaturating($1.bytes) }
     var free = free
     var surplus: [StoredFile] = []
+    var lacksRoom = false
     let oldestFirst = files.filter { !$0.isOpen }.sorted {
       ($0.end, $0.path) < ($1.end, $1.path)
     }
-    for file in oldestFirst {
-      let isSurplus = contains { rule in
+    for (index, file) in oldestFirst.enumerated() {
+      let isOld = contains { rule in
+        guard case .age(let limit) = rule else { return false }
+        return file.end < now.advanced(byNanoseconds: -limit.wholeNanoseconds)
+      }
+      let isTooMuch = contains { rule in
         switch rule {
-        case .age(let limit): file.end < now.advanced(byNanoseconds: -limit.wholeNanoseconds)
+        case .age: false
         case .bytes(let limit): bytes > limit
         case .free(let limit): free.map { $0 < limit } ?? false
         }
       }
-      guard isSurplus else { continue }
+      if isTooMuch, !isOld, index == oldestFirst.count - 1 {
+        lacksRoom = true
+        break
+      }
+      guard isOld || isTooMuch else { continue }
       surplus.append(file)
       bytes = bytes.subtractingSaturating(file.bytes)
       free = free.map { $0.addingSaturating(file.bytes) }
     }
-    return surplus
+    return (surplus, lacksRoom)
   }
 }

@@ -188,8 +188,14 @@ struct SourcePin: Sendable {
     sequenceNumber = packet.sequenceNumber
     let reports = earlyReports.filter { $0.origin?.isSameHost(as: origin) ?? false }
     earlyReports.removeAll { $0.origin?.isSameHost(as: origin) ?? false }
+    // Sound and pictures of one sender prove it together.
+    let others = candidates.filter { $0.origin == origin }
+    candidates.removeAll { $0.origin == origin }
     discardHeld()
-    return .latched(reports + candidate.held)
+    let held = (others.flatMap(\.held) + candidate.held).enumerated().sorted {
+      ($0.element.arrival, $0.offset) < ($1.element.arrival, $1.offset)
+    }
+    return .latched(reports + held.map(\.element))
   }
 
   /// Drops the outdated candidates of `origin`, and the older one if it has two others.

@@ -44,8 +44,10 @@ struct RecordedTracksTests {
     return RecordingBytes.pcap(frames)
   }
 
-  private func play(_ capture: ByteBuffer) async throws -> RecordingSink {
-    try await ReplayTransportTests().play(capture).sink
+  private func play(
+    _ capture: ByteBuffer, _ description: SessionDescription? = nil
+  ) async throws -> RecordingSink {
+    try await ReplayTransportTests().play(capture) { $0.description = description }.sink
   }
 
   @Test func soundBesideVideoIsATrackOfItsOwn() async throws {
@@ -67,9 +69,24 @@ struct RecordedTracksTests {
     #expect(media[0] == MediaDescription())
   }
 
-  /// As WebRTC bundles them (RFC 8843): payload types tell RTP apart, and sources RTCP.
-  @Test func mediaOnOnePortAreTold() async throws {
+  /// The sender may change its payload type, or have several: who receives it finds out.
+  @Test func mediaOnOnePortThatNothingDescribesAreOneTrackAsTheyWereForTheirReceiver() async throws
+  {
     let sink = try await play(Self.capture(type: 111, port: 5004))
+    let datagrams = sink.datagrams.elements
+    #expect(datagrams.filter { $0.channel == .media }.count == 400)
+    #expect(datagrams.filter { $0.channel == .control }.count == 4)
+    #expect(datagrams.allSatisfy { $0.track == 0 })
+    #expect(sink.descriptions.elements.isEmpty)
+  }
+
+  /// As WebRTC bundles them (RFC 8843): payload types tell RTP apart, and sources RTCP.
+  @Test func mediaOnOnePortAreToldWhereTheyAreDescribed() async throws {
+    let text =
+      "v=0\nm=video 5004 RTP/AVP 96\na=rtpmap:96 H264/90000\n"
+      + "m=audio 5004 RTP/AVP 111\na=rtpmap:111 opus/48000/2\n"
+    let description = try SessionDescription(parsing: Array(text.utf8))
+    let sink = try await play(Self.capture(type: 111, port: 5004), description)
     let datagrams = sink.datagrams.elements
     #expect(datagrams.filter { $0.track == 0 && $0.channel == .media }.count == 300)
     #expect(datagrams.filter { $0.track == 1 && $0.channel == .media }.count == 100)
@@ -78,8 +95,7 @@ struct RecordedTracksTests {
     #expect(control.filter { $0.track == 1 }.allSatisfy { $0.bytes == senderReport(ssrc: 0xB) })
     #expect(control.count == 4)
     let media = try #require(sink.descriptions.elements.first)
-    #expect(media.map(\.kind) == [.video, .application])
-    #expect(media[1].payloadType == 111)
+    #expect(media.map(\.kind) == [.video, .audio])
   }
 
   @Test func anotherSendersMediaAreNone() async throws {

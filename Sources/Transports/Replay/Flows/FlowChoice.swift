@@ -10,17 +10,20 @@ struct FlowChoice: Sendable {
   /// The flow that was wanted.
   var flow: Flow { tracks[0].flow }
 
-  /// Chooses by `wish`: first described video, then what looks like video, then the flow with the
-  /// most packets, and of equal ones the first; and with it all media of its sender, unless a
-  /// single one is wanted.
+  /// Chooses by `wish`: first described video, then what looks like video, best with its clock,
+  /// then the flow with the most packets, and of equal ones the first; and with it all media of its
+  /// sender, unless a single one is wanted.
   ///
   /// `nil` if nothing fits.
   init?(from survey: FlowSurvey, for wish: FlowSurvey.Wish, in dissection: Dissection) {
     let confirmed = survey.flows.filter(\.isConfirmed)
-    func rank(_ flow: Flow) -> (Int, Int, UInt64) {
+    func rank(_ flow: Flow) -> (Int, Int, Int, UInt64) {
       let media = dissection.section(of: flow)?.media
       let described = media.map { $0.kind == .video && !$0.isRetransmission ? 2 : 0 } ?? 1
-      return (described, flow.looksLikeVideo ? 1 : 0, flow.packets)
+      // Sound with a marker on each packet looks like video, too.
+      let clock =
+        flow.reception.clockRate.map { $0 == MediaDescription.videoClockRate ? 2 : 0 } ?? 1
+      return (described, flow.looksLikeVideo ? 1 : 0, clock, flow.packets)
     }
     guard let best = confirmed.filter(wish.admits).max(by: { rank($0) < rank($1) }) else {
       return nil
@@ -31,10 +34,13 @@ struct FlowChoice: Sendable {
       section?.media.description.payloadType == best.payloadType ? section?.media.description : nil
     var first = FlowTrack(best, description: said ?? best.assignedSound)
     first.ssrc = wish.ssrc
-    // Payload types separate other media in the same place, as WebRTC bundles them.
-    if confirmed.contains(where: {
-      $0.place == best.place && $0.payloadType != best.payloadType
-    }) {
+    // Payload types separate other media in the same place, as WebRTC bundles them. Where none of
+    // them is described, all of it is one stream, as it was for its receiver.
+    let neighbours = confirmed.filter { $0.place == best.place }
+    let isUndescribed =
+      wish.isOpen && first.description == nil
+      && neighbours.allSatisfy { dissection.section(of: $0) == nil }
+    if !isUndescribed, neighbours.contains(where: { $0.payloadType != best.payloadType }) {
       first.payloadType = best.payloadType
     }
     first.auxiliaryTypes = wish.auxiliaryTypes.union(said?.auxiliaryTypes ?? [])
@@ -84,7 +90,7 @@ struct FlowChoice: Sendable {
         !first.isCorrectionOrRepetition(flow),
         // Another source of the same kind in the same place has taken over.
         !tracks.contains(where: {
-          $0.flow.place == flow.place && $0.flow.payloadType == flow.payloadType
+          $0.flow.place == flow.place && ($0.payloadType ?? flow.payloadType) == flow.payloadType
         })
       else { continue }
       let section = dissection.section(of: flow)
