@@ -47,7 +47,8 @@ extension Verdict {
     return "none of \(units.counted("access unit")) could be decoded"
   }
 
-  /// What came instead of the pictures that an output beside sound was to have; `nil` if it has some.
+  /// What came instead of the pictures that an output beside sound was to have; `nil` if it has
+  /// some.
   private static func ignoredPictures(_ report: Receiver.Report) -> String? {
     guard let reception = report.status.stream?.reception, reception.delivered == 0,
       report.outputs.contains(where: { $0.inputs != .sound })

@@ -7,8 +7,8 @@ import RTPWire
 extension VideoStream {
   /// Unpacks a packet, once it is known of what codec it is.
   ///
-  /// It may be another one behind a break in the numbering, or where an access unit begins with what
-  /// the codec does not have.
+  /// It may be another one behind a break in the numbering, or where an access unit begins with
+  /// what the codec does not have.
   mutating func unpack(_ packet: OrderedPacket) {
     guard configuration.media.encodingName == nil else { return push(packet) }
     let isBreak = packet.isDiscontinuity || packet.lostBefore >= CodecTurn.leastLoss
