@@ -169,7 +169,9 @@ enum Summary {
     for (output, request) in zip(status.outputs, outputs) where output.counters.dropped > 0 {
       let name = output.name.shownPath
       let dropped = output.counters.dropped.counted(request.format.inputs.word)
-      text += "; \(name) is too slow: \(dropped) dropped"
+      let left = output.counters.discarded
+      text +=
+        "; \(name) is too slow: \(dropped) dropped" + (left > 0 ? ", \(left) left at the end" : "")
     }
     return text
   }
