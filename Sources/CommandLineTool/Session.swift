@@ -226,9 +226,9 @@ final class Session: Sendable {
       for note in output.notes { StandardError.say("\(name): \(note.words)") }
     }
     // What a camera of a fleet was waiting for when it was stopped has been said before.
-    let isKnown = CommandLineSecrets.ofCamera != nil && verdict.status == .done
-    if let complaint = verdict.complaint, !isKnown {
-      StandardError.say(.error(complaint))
+    let isOfFleet = CommandLineSecrets.ofCamera != nil
+    if let complaint = verdict.complaint, !isOfFleet || verdict.status != .done {
+      StandardError.say(.error(complaint + (isOfFleet ? "; it is tried again" : "")))
       camera?.note(complaint, isWarning: true)
     }
     if let remark = verdict.remark, !command.display.quiet { StandardError.say(remark) }

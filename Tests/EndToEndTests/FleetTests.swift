@@ -42,6 +42,15 @@ struct FleetTests {
       Mistake("version: 1", ": it names no camera"),
       Mistake("version: 2", ":1:10: this rtp-recv reads version 1"),
       Mistake("camera: {}", ":1:1: there is no key 'camera' here; did you mean 'cameras'?"),
+      Mistake(
+        "cameras:\n  a:\n    source: rtp://:0\n    output: %H.mp4",
+        ":4:13: a value that begins with % is put in quotes"),
+      Mistake(
+        "cameras:\n  a:\n    source: rtp://:0\n    output: -",
+        ":4:13: a value that begins with - is put in quotes"),
+      Mistake(
+        "cameras:\n  a: {source: 'rtsp://localhost/a', reconnect: yes}",
+        "camera 'a': 'reconnect' is true or false"),
       Mistake("cameras:\n\ta: {}", ":2:1: this line begins with a tab; YAML takes spaces only"),
       Mistake("cameras: [a", ":2:1: did not find expected ',' or ']'"),
       Mistake("cameras:\n  Door: {}", ":2:3: a camera's name has small letters"),

@@ -273,6 +273,14 @@ struct FleetFile: Sendable {
 }
 
 extension FleetFile.Camera {
+  /// `message` about the options, in the words of the file.
+  func words(for message: String) -> String {
+    let flag = entries.first {
+      message.contains("'--\($0.key)' does not take any value")
+    }
+    return flag.map { "'\($0.key)' is true or false" } ?? message
+  }
+
   /// The options and the source as on the command line, without `useless` ones.
   func arguments(without useless: Set<String> = []) -> [String] {
     ["--no-progress"]
@@ -346,13 +354,19 @@ extension YamlError {
   /// What is wrong with `text`.
   fileprivate func words(about text: String) -> String {
     let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+    guard case .scanner = self, let place, lines.indices.contains(place.line - 1) else {
+      return problem
+    }
+    let line = lines[place.line - 1]
     // What libyaml says of a tab depends on what is before it.
-    if case .scanner = self, let place, lines.indices.contains(place.line - 1),
-      lines[place.line - 1].prefix(while: \.isWhitespace).contains("\t")
-    {
+    if line.prefix(while: \.isWhitespace).contains("\t") {
       return "this line begins with a tab; YAML takes spaces only"
     }
-    return problem
+    // YAML keeps these for itself: a name with the time begins with %, and a pipe is -.
+    guard let first = line.dropFirst(place.column - 1).first, "%@`-".contains(first) else {
+      return problem
+    }
+    return "a value that begins with \(first) is put in quotes: '…'"
   }
 
   private var problem: String {

@@ -58,7 +58,7 @@ struct FleetPlan: Sendable {
         let words = RTPRecv.message(for: error)
         throw FleetFile.Fault(
           path: path, place: entry.place(ofOptionIn: words),
-          words: "camera '\(entry.name)': \(words)")
+          words: "camera '\(entry.name)': \(entry.words(for: words))")
       }
       for written in command.writtenPaths {
         guard written != "-", !written.hasPrefix("fd:") else {
