@@ -22,6 +22,8 @@ extension Remark {
         return
       }
       self.init("\(file.path) ends after \(length): \(Self.reason(of: file.ending))\(rest)")
+    case .continued(let path):
+      self.init("what follows is in \(path)")
     case .fileFailed(let path, let error):
       self = .warning(error.words(about: path) + "; the next file is tried")
     case .soundLeftOut(let reason):

@@ -74,6 +74,7 @@ final class OutputFiles: OutputDestination {
       })
       file = made.file
       files.append(made.path)
+      events.append(.continued(path: made.path))
     }
     isFile = file.isFile
     writer = RecordWriter(to: file, deadline: deadline)

@@ -401,6 +401,7 @@ struct CommandTests {
     #expect(try FFmpeg.frameHashes(of: output).count == 30)
     let second = output.replacing(".y4m", with: ".0001.y4m")
     #expect(try FFmpeg.frameHashes(of: second).count == 30)
+    #expect(receiver.standardError.contains("what follows is in \(second)"))
   }
 
   @Test("a new picture size ends a pipe unless it is scaled", arguments: [false, true])

@@ -4,6 +4,8 @@ public import RTPWire
 public enum OutputEvent: Sendable, Hashable {
   /// A file is complete.
   case fileEnded(RecordedFile)
+  /// What follows is in another file, whose name nobody chose.
+  case continued(path: String)
   /// A file could not be written on; the recording goes on in another one.
   case fileFailed(path: String, OutputError)
   /// The sound is not in the files, and why; the pictures are.

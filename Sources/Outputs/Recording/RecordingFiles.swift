@@ -194,7 +194,9 @@ final class RecordingFiles: OutputDestination {
     }
     guard case .path(let first) = configuration.target else { throw .readerGone }
     guard opened == 0 else {
-      return try makeFile { OutputTarget.continuation(of: first, number: opened + $0) }.file
+      let made = try makeFile { OutputTarget.continuation(of: first, number: opened + $0) }
+      if let current { events.append(.continued(path: current.path)) }
+      return made.file
     }
     current = (first, nil)
     do {
