@@ -77,7 +77,7 @@ struct FleetTests {
       // YAML 1.1 would take it for true.
       Mistake(
         "cameras:\n  a: {source: 'rtp://:0', quiet: yes}",
-        ":2:27: camera 'a': The option '--quiet' does not take any value"),
+        ":2:27: camera 'a': 'quiet' is true or false"),
       Mistake(
         "cameras:\n  a: {source: 'rtp://:0', rtsp-transport: tcp}",
         ":2:27: camera 'a': --rtsp-transport has no effect with rtp://"),
