@@ -206,7 +206,9 @@ struct H264PayloadFormat: PayloadFormat {
       return entries?.allSatisfy { (1...23).contains(type(of: $0)) } == true ? .certain : .no
     case 28:
       // Not both start and end, no reserved bit, and a slice inside: nothing else looks like this.
-      let isPlausible = [1, 5].contains(head[1] & 0x1F) && head[1] & 0xE0 != 0xC0
+      // Asked of each access unit, so without an array.
+      let inner = head[1] & 0x1F
+      let isPlausible = (inner == 1 || inner == 5) && head[1] & 0xE0 != 0xC0
       return isPlausible ? .certain : .possible
     default: return .no
     }

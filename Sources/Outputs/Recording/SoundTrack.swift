@@ -24,10 +24,11 @@ struct SoundTrack {
 
     /// Whether a file that begins at `time` can have it.
     ///
-    /// Sound and pictures are aligned to some milliseconds, and an encoder's delay adds some, so
-    /// what begins half its length before, or less, is taken to begin there.
+    /// Sound and pictures are aligned to some milliseconds, and an encoder's delay adds some. What
+    /// begins at most ten before, and half its length, is taken to begin there.
     func canBegin(at time: Int64) -> Bool {
-      let tolerance = Int64(count) * 500_000_000 / Int64(sound.format.sampleRate)
+      let half = Int64(count) * 500_000_000 / Int64(sound.format.sampleRate)
+      let tolerance = min(half, 10_000_000)
       return start >= time.subtractingSaturating(tolerance)
     }
   }
