@@ -137,6 +137,9 @@ public final class Receiver: Sendable {
 
   /// How long the decoder may take to finish after ``stop()``.
   static let decodingTime: Duration = .milliseconds(700)
+  /// How long a decoder may take to its first picture once its stream has ended: as long as its
+  /// process may take to start.
+  private static let startingTime: Duration = .seconds(10)
 
   private let configuration: Configuration
   private let pace: Pace
@@ -321,11 +324,15 @@ public final class Receiver: Sendable {
 
   /// Gives up what is still to be decoded once nothing has come of it for as long as outputs may
   /// take: the decoder then waits for a reader that has stalled.
+  ///
+  /// Before the first picture no reader holds it up. Its process is still starting, which takes long
+  /// on a busy machine, and a short stream is over before.
   private func abandonDecodingOnceStalled() async {
     var decoded: UInt64?
     while decoded != distribution.statistics.decodedUnits {
       decoded = distribution.statistics.decodedUnits
-      guard (try? await Task.sleep(for: OutputLane.longestFinish)) != nil else { return }
+      let patience = decoded == 0 ? Self.startingTime : OutputLane.longestFinish
+      guard (try? await Task.sleep(for: patience)) != nil else { return }
     }
     await abandonDecoding()
   }
