@@ -325,8 +325,8 @@ public final class Receiver: Sendable {
   /// Gives up what is still to be decoded once nothing has come of it for as long as outputs may
   /// take: the decoder then waits for a reader that has stalled.
   ///
-  /// Before the first picture no reader holds it up. Its process is still starting, which takes long
-  /// on a busy machine, and a short stream is over before.
+  /// Before the first picture no reader holds it up: its process is still starting. That takes
+  /// long on a busy machine, and a short stream is over before.
   private func abandonDecodingOnceStalled() async {
     var decoded: UInt64?
     while decoded != distribution.statistics.decodedUnits {

@@ -5,6 +5,22 @@ import Testing
 /// `--sandbox`: the decoder's process beside the command's own.
 @Suite(.serialized)
 struct SandboxTests {
+  @Test("a short stream waits for a decoder that starts late, as on a busy machine")
+  func lateDecoder() throws {
+    let output = try Scratch.path("y4m")
+    let (receiver, port) = try CommandTests.listener(["-o", output, "--timeout", "20"])
+    let process = try DecoderProcesses.one(of: receiver.processIdentifier)
+    kill(process, SIGSTOP)
+    let sender = try RunningProcess(
+      Product.rtpSend, CommandTests.pattern + ["udp://127.0.0.1:\(port)", "--frames", "20"])
+    #expect(try sender.waitForExit() == 0)
+    // Longer than outputs get at the end of a run.
+    let clock = try RunningProcess("sh", ["-c", "sleep 3; kill -CONT \(process)"])
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    _ = try clock.waitForExit()
+    #expect(try FFmpeg.frameHashes(of: output).count == 20)
+  }
+
   @Test("a decoder that is killed costs a group of pictures, and the run says so")
   func killed() throws {
     let (sender, address) = try CommandTests.server([
