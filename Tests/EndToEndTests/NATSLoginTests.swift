@@ -10,6 +10,9 @@ struct NATSLoginTests {
     case password, token, credentialsFile, nothingOverTLS, certificate
   }
 
+  /// The server gives a client two seconds to log in, which a busy machine may not have.
+  private static let patience = "timeout: 30"
+
   /// A server that wants `login`, and what a client that has it finds in its environment.
   private static func server(
     wanting login: Login
@@ -17,14 +20,19 @@ struct NATSLoginTests {
     func secure(_ more: String) throws -> String {
       let certificates = try Certificates.shared.get()
       return
-        "tls { cert_file: \"\(certificates.good)\", key_file: \"\(certificates.key)\" \(more) }"
+        "tls { cert_file: \"\(certificates.good)\", key_file: \"\(certificates.key)\", "
+        + "\(patience) \(more) }"
     }
     switch login {
     case .password:
       let environment = ["NATS_USER": "me", "NATS_PASSWORD": "right"]
-      return (try NATSServer("authorization { user: me, password: right }"), environment)
+      return (
+        try NATSServer("authorization { user: me, password: right, \(patience) }"), environment
+      )
     case .token:
-      return (try NATSServer("authorization { token: right }"), ["NATS_TOKEN": "right"])
+      return (
+        try NATSServer("authorization { token: right, \(patience) }"), ["NATS_TOKEN": "right"]
+      )
     case .credentialsFile:
       let accounts = try NATSAccounts()
       let file = try Scratch.path("creds")
@@ -32,7 +40,9 @@ struct NATSLoginTests {
         FileManager.default.createFile(
           atPath: file, contents: Data(accounts.credentials.utf8),
           attributes: [.posixPermissions: 0o600]))
-      return (try NATSServer(accounts.settings), ["NATS_CREDS": file])
+      return (
+        try NATSServer(accounts.settings + "\nauthorization { \(patience) }"), ["NATS_CREDS": file]
+      )
     case .nothingOverTLS:
       let authority = try Certificates.shared.get().authority
       return (try NATSServer(try secure("")), ["NATS_CA": authority])
