@@ -43,7 +43,7 @@ struct RandomAccessWait: Sendable {
     case .begun(let first):
       // In an open group, these refer to pictures before the first one (RASL pictures in H.265).
       if let place, place.isBidirectional, place.count < first { return false }
-      // The second field of that picture may still be followed by some.
+      // Some may follow even the second field of the first picture.
       if place.map({ $0.beginsSequence || $0.count > first + 1 }) ?? true { state = .over }
       return true
     case .idle:

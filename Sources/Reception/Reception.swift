@@ -237,6 +237,7 @@ public struct Reception: Sendable {
     if let deadline = gate.deadline, deadline <= now, gate.giveUp() { goOn() }
     guard phase == .running else { return }
     pull(at: settled)
+    // The video may have gone on with another source because it was time.
     leaveSourceOfVideo()
     // All of a short stream may have waited for what could precede it.
     if lastMedia == nil { noteLife(at: now) }

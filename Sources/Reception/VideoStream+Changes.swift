@@ -100,7 +100,7 @@ extension VideoStream {
     media.encodingName = codec.encodingName
     media.payloadType = payloadType
     // A recognized codec is in the catalogue, so this does not throw.
-    try? unpack(media)
+    try? setUp(media)
     hasBegun = false
     mayHaveUnit = true
   }

@@ -253,13 +253,13 @@ public struct VideoStream: Sendable {
   }
 
   private mutating func begin(with media: MediaDescription) throws {
-    try unpack(media)
+    try setUp(media)
     processor = RTPProcessor(
       configuration: Self.processing(of: media, configuration), after: processor)
   }
 
-  /// Takes what comes next for `media`.
-  mutating func unpack(_ media: MediaDescription) throws {
+  /// Takes the payloads that come next for those of `media`.
+  mutating func setUp(_ media: MediaDescription) throws {
     let defragmenter = try VideoDefragmenter(
       media: media, formats: configuration.formats,
       continuing: formerTotals ?? DefragmentStatistics())

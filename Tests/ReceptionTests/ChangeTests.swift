@@ -258,6 +258,21 @@ import Testing
     #expect(pair.reception.status.tracks.map(\.payloadType) == [96, 97])
   }
 
+  @Test("where only the codec was said, another type of it is followed")
+  func typeOfSaidCodec() throws {
+    var pair = try Pair(sender: VirtualSender(units: 100, seed: 1, at: Self.start), describes: []) {
+      $0.stream.media.encodingName = "H264"
+    }
+    pair.drive(for: .seconds(4))
+    let former = pair.sender
+    pair.sender = VirtualSender(
+      units: 100, seed: 2, ssrc: 0xB, payloadType: 97, firstNumber: 7, at: pair.now)
+    pair.drive(for: .seconds(5))
+    pair.carrierEnded()
+    pair.finish()
+    #expect(pair.wholeUnits == former.units + pair.sender.units)
+  }
+
   @Test("a type that was said stays, and so does a codec", arguments: [true, false])
   func saidStays(isType: Bool) throws {
     var said = MediaDescription()

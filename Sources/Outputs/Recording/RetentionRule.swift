@@ -27,9 +27,9 @@ extension [RetentionRule] {
   ///   - files: all files of the recording, in any order.
   ///   - free: bytes free on the disk; `nil` where that is not known.
   ///   - now: the time.
-  /// - Returns: those that a rule does not let stay, the oldest first; and whether there is no room
-  ///   for a single one. Then the newest stays: such a limit is a mistake, which is not to cost
-  ///   everything.
+  /// - Returns: those that a rule does not let stay, the oldest first; and whether a rule has no room
+  ///   for the newest one, whatever else is deleted. Then that one stays: such a limit is a mistake,
+  ///   which is not to cost everything.
   func surplus(
     of files: [StoredFile], free: Int64?, at now: WallClockTime
   ) -> (files: [StoredFile], lacksRoom: Bool) {
@@ -52,7 +52,7 @@ extension [RetentionRule] {
         case .free(let limit): free.map { $0 < limit } ?? false
         }
       }
-      if isTooMuch, !isOld, index == oldestFirst.count - 1 {
+      if isTooMuch, !isOld, index == oldestFirst.count - 1, !hasRoom(for: file, free: free) {
         lacksRoom = true
         break
       }
@@ -62,5 +62,17 @@ extension [RetentionRule] {
       free = free.map { $0.addingSaturating(file.bytes) }
     }
     return (surplus, lacksRoom)
+  }
+
+  /// Whether `file`, the last that is left, could stay if nothing else were there; `free` is what is
+  /// free beside it.
+  private func hasRoom(for file: StoredFile, free: Int64?) -> Bool {
+    allSatisfy { rule in
+      switch rule {
+      case .age: true
+      case .bytes(let limit): file.bytes <= limit
+      case .free(let limit): free.map { $0.addingSaturating(file.bytes) >= limit } ?? true
+      }
+    }
   }
 }
