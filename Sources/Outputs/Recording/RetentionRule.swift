@@ -64,8 +64,9 @@ extension [RetentionRule] {
     return (surplus, lacksRoom)
   }
 
-  /// Whether `file`, the last that is left, could stay if nothing else were there; `free` is what is
-  /// free beside it.
+  /// Whether `file`, the last that is left, could stay if nothing else were there.
+  ///
+  /// `free` is what is free beside it.
   private func hasRoom(for file: StoredFile, free: Int64?) -> Bool {
     allSatisfy { rule in
       switch rule {
