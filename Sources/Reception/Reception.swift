@@ -356,19 +356,6 @@ public struct Reception: Sendable {
     actions.append(.ended(end))
   }
 
-  /// Queues the complete access units and the sound as actions.
-  mutating func pull(at now: Instant) {
-    while video.isReady(at: now), let unit = nextPicture(at: now) { wait(with: .picture(unit)) }
-    for index in others.indices { others[index].drain(at: now) }
-    takeSound()
-    endIfUnrecognized()
-  }
-
-  /// Queues what a live stream hands on.
-  mutating func wait(with unit: WaitingUnits.Unit) {
-    if !waiting.append(unit), gate.giveUp() { goOn() }
-  }
-
   mutating func endIfUnrecognized() {
     guard case .unrecognized(let payloadTypes) = video.phase, soundDelivered == 0 else { return }
     end(.connection(.unrecognizedMedia(payloadTypes: payloadTypes)))
@@ -389,32 +376,5 @@ public struct Reception: Sendable {
       actions.append(.mediaBegan(at: arrival))
     }
     gatherIfSettled()
-  }
-
-  private mutating func nextUnit() -> WaitingUnits.Unit? {
-    guard gate.isOpen else { return nil }
-    guard carrier.time == .recorded else { return waiting.popFirst() }
-    return nextPicture(at: now).map { .picture($0) }
-      ?? recordedSound.popFirst().map { .sound($0) }
-  }
-
-  private mutating func nextPicture(at now: Instant) -> AccessUnit? {
-    guard let unit = video.next(at: now) else { return nil }
-    alignment.notePicture(unit.time, arrival: unit.firstArrival)
-    return unit
-  }
-
-  /// Lets the far end continue once what it sent has been consumed.
-  private mutating func settleGate() {
-    guard waiting.isEmpty, recordedSound.isEmpty, recording.isEmpty, gate.settle() else { return }
-    goOn()
-  }
-
-  /// Lets the far end continue; the silence was caused by this side.
-  mutating func goOn() {
-    actions.append(.holdReading(false))
-    guard carrier.time == .live, lastMedia != nil else { return }
-    lastMedia = now
-    clock.noteMedia(at: now)
   }
 }

@@ -27,9 +27,9 @@ extension [RetentionRule] {
   ///   - files: all files of the recording, in any order.
   ///   - free: bytes free on the disk; `nil` where that is not known.
   ///   - now: the time.
-  /// - Returns: those that a rule does not let stay, the oldest first; and whether a rule has no room
-  ///   for the newest one, whatever else is deleted. Then that one stays: such a limit is a mistake,
-  ///   which is not to cost everything.
+  /// - Returns: those that a rule does not let stay, the oldest first; and whether a rule has no
+  ///   room for the newest one, whatever else is deleted. Then that one stays: such a limit is a
+  ///   mistake, which is not to cost everything.
   func surplus(
     of files: [StoredFile], free: Int64?, at now: WallClockTime
   ) -> (files: [StoredFile], lacksRoom: Bool) {
