@@ -132,7 +132,10 @@ final class RecordingFiles: OutputDestination {
     if let failure { throw RecordingError.incomplete(holes: holes, because: failure) }
   }
 
-  func close() { closeFile() }
+  func close() {
+    closeFile()
+    retention?.finish()
+  }
 
   // MARK: - Files
 

@@ -21,10 +21,14 @@ final class Retention: Sendable {
   private struct Request {
     var isWanted = false
     var isClosed = false
+    /// Whether the thread has ended.
+    var isDone = false
   }
 
   /// From one look to the next where nobody asks for one.
   private static let pause = Duration.seconds(600)
+  /// How long the end of a recording waits for the last look.
+  private static let patience = Duration.seconds(1)
 
   private let request = Monitor(Request())
   /// The path of the file that is being written, if any.
@@ -39,6 +43,7 @@ final class Retention: Sendable {
   ) throws(ThreadError) {
     _ = try WorkerThread { [request, weak self] in
       while Self.waits(for: request, atMost: pause) { self?.delete(name, rules) }
+      request.update { $0.isDone = true }
     }
   }
 
@@ -52,13 +57,19 @@ final class Retention: Sendable {
   /// Has the thread look for files to delete; one look is as good as several.
   func look() { request.update { $0.isWanted = true } }
 
+  /// Ends the thread after a last look, for which it waits unless the disk stalls.
+  func finish() {
+    request.update { ($0.isWanted, $0.isClosed) = (true, true) }
+    request.wait(until: .now.advanced(by: Self.patience)) { $0.isDone ? () : nil }
+  }
+
   /// Blocks the thread until it is to look; `false` when there is nothing more to look after.
   private static func waits(for request: Monitor<Request>, atMost pause: Duration) -> Bool {
-    let isClosed = request.wait(until: .now.advanced(by: pause)) { request -> Bool? in
+    let isWanted = request.wait(until: .now.advanced(by: pause)) { request -> Bool? in
       defer { request.isWanted = false }
-      return request.isWanted || request.isClosed ? request.isClosed : nil
+      return request.isWanted || request.isClosed ? request.isWanted : nil
     }
-    return isClosed != true
+    return isWanted != false
   }
 
   private func delete(_ name: NamePattern, _ rules: [RetentionRule]) {

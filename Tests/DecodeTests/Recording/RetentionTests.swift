@@ -73,4 +73,15 @@ import Testing
     try await eventually { retention.totals.files == 1 }
     #expect(folder.names.isEmpty)
   }
+
+  @Test func theLimitsHoldAtTheEnd() throws {
+    let folder = try TemporaryFolder()
+    for second in 0..<3 {
+      try Data(count: 4096).write(to: folder.url("cam-20200101T00000\(second)Z.mp4"))
+    }
+    let retention = try Retention(
+      of: NamePattern(piecesOf: folder("cam.mp4")), keeping: [.bytes(4096)])
+    retention.finish()
+    #expect(retention.totals.files == 2 && folder.names.count == 1)
+  }
 }
