@@ -28,7 +28,13 @@ extension AsyncParsableCommand {
     let code = exitCode(for: error)
     switch code {
     case _ where error is ExitCode: break
-    case .success: print(fullMessage(for: error))
+    case .success:
+      do throws(CannotWrite) {
+        try StandardOutput.write(fullMessage(for: error) + "\n")
+      } catch {
+        StandardError.say(.error("\(error)"))
+        return ExitStatus.outputFailed.rawValue
+      }
     case .validationFailure:
       // 200 lines of help would hide the mistake.
       let unknown = KnownOptions(of: self).complaint(aboutAnyOf: arguments)

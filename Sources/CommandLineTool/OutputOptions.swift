@@ -113,6 +113,10 @@ struct OutputOptions: ParsableArguments {
       }
       return format
     }
+    var status = stat()
+    if unsafe stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR {
+      throw ValidationError("'\(path)' is a folder; name a file in it")
+    }
     // It describes itself.
     guard path == "-", let format = Self.catalogue.format(named: "y4m") else {
       throw ValidationError(

@@ -1,6 +1,5 @@
 import ArgumentParser
 import Bitstream
-import BlockingIO
 import Decode
 import Defragment
 import Glibc
@@ -349,9 +348,6 @@ struct RTPRecv: AsyncParsableCommand {
       on: MultiThreadedEventLoopGroup.singleton.next())
     let list = StreamList(
       of: listing, media: try mediaDescription(completedBy: described))
-    let text = list.shown(as: form)
-    let output = FileWriter(borrowing: STDOUT_FILENO)
-    guard let failure = output.write(text, until: WriteDeadline(in: .seconds(10))) else { return }
-    throw CannotWrite(description: "standard output cannot be written: \(failure.reason)")
+    try StandardOutput.write(list.shown(as: form))
   }
 }

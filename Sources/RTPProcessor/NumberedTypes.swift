@@ -12,7 +12,7 @@ struct NumberedTypes: Sendable {
   /// How far their numbers may lie from the media's highest number.
   ///
   /// Separately numbered packets, such as unannounced retransmissions, must not move the order.
-  static let reach = -Source.greatestDropout...16
+  static let reach = -SourceProof.greatestDropout...16
   /// Uniquely numbered packets required before a payload type is trusted.
   static let neededProof = 2
   /// Uniquely numbered packets required for each one whose number a media packet has too.

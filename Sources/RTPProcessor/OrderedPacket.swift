@@ -36,4 +36,12 @@ public struct OrderedPacket: Sendable {
     self.lateBefore = lateBefore
     self.duplicatesBefore = duplicatesBefore
   }
+
+  /// A copy whose packet has storage of its own, for what waits.
+  package func detached() -> OrderedPacket {
+    OrderedPacket(
+      packet: packet.detached(), extendedSequence: extendedSequence, time: time, arrival: arrival,
+      lostBefore: lostBefore, isDiscontinuity: isDiscontinuity, isRepaired: isRepaired,
+      lateBefore: lateBefore, duplicatesBefore: duplicatesBefore)
+  }
 }

@@ -28,6 +28,7 @@ struct Prospect: Sendable {
   var goodbye: Instant?
   private var proof = SourceProof()
   private var unwrapper: SequenceUnwrapper
+  private var highest = Int64.min
   /// The numbers held, and whether decoding can begin there.
   private var isEntryPoint: [Int64: Bool] = [:]
   private var holdsEntryPoint = false
@@ -51,7 +52,7 @@ struct Prospect: Sendable {
     let entry = ReorderBuffer.Entry(packet: packet.detached(), sequence: sequence, arrival: arrival)
     if isConfirmed {
       guard let last = held.last?.sequence,
-        (last - sequence).magnitude <= UInt64(Source.greatestDropout)
+        (last - sequence).magnitude <= UInt64(SourceProof.greatestDropout)
       else { return .stray }
     } else if !proof.note(packet.sequenceNumber), !held.isEmpty {
       let dropped = held.count
@@ -78,7 +79,11 @@ struct Prospect: Sendable {
     held.append(entry)
     bytes += entry.packet.bytes.readableBytes
     if first.map({ entry.sequence < $0.sequence }) ?? true { first = entry }
-    unwrapper.advance(to: entry.sequence)
+    // Upwards only, so that no number gets below those of the first cycle.
+    if entry.sequence > highest {
+      highest = entry.sequence
+      unwrapper.advance(to: highest)
+    }
     self.isEntryPoint[entry.sequence] = isEntryPoint
     if isEntryPoint { holdsEntryPoint = true }
   }

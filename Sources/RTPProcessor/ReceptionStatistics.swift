@@ -177,7 +177,7 @@ public struct ReceptionStatistics: Counted, Hashable {
   mutating func forgetIgnored(payloadType: UInt8) {
     guard let count = ignoredPayloadTypes[payloadType], count > 0 else { return }
     ignoredPayloadType -= 1
-    ignoredPayloadTypes[payloadType] = count - 1
+    ignoredPayloadTypes[payloadType] = count > 1 ? count - 1 : nil
   }
 
   /// Takes back an ignored datagram, which is about to be received again.

@@ -25,8 +25,6 @@ struct Source: Sendable {
 
   typealias Ready = CircularBuffer<OrderedPacket>
 
-  /// The largest step forward that counts as loss (RFC 3550 A.1, `MAX_DROPOUT`).
-  static let greatestDropout: Int64 = 3000
   /// How long only old packets may come before they count as a restart.
   ///
   /// No network repeats packets for longer: the sender replays a short clip, or its timestamps are
@@ -190,7 +188,7 @@ struct Source: Sendable {
       if outcome != .renumbered { received += 1 }
       return outcome
     }
-    guard sequence - highest <= Self.greatestDropout else { return .renumbered }
+    guard sequence - highest <= SourceProof.greatestDropout else { return .renumbered }
 
     // Gaps that stay open while thousands of packets arrive are given up to make room.
     while sequence - buffer.next >= ReorderBuffer.span, buffer.count > 0 {

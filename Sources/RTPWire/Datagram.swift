@@ -58,3 +58,17 @@ public struct Datagram: Sendable {
       channel: channel, track: track, origin: origin)
   }
 }
+
+extension Datagram {
+  /// Whether this is RTCP.
+  public var isControl: Bool {
+    channel == .control || header == nil && RTCPPacket.recognizes(bytes)
+  }
+
+  /// The payload type, if this looks like RTP.
+  public var payloadType: UInt8? {
+    if let header { return header.payloadType }
+    guard !RTCPPacket.recognizes(bytes) else { return nil }
+    return bytes.getInteger(at: bytes.readerIndex + 1, as: UInt8.self).map { $0 & 0x7F }
+  }
+}

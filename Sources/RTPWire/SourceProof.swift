@@ -5,6 +5,8 @@ public struct SourceProof: Sendable, Hashable {
   /// How far apart the two numbers may be by default (`MAX_MISORDER` of A.1): networks reorder the
   /// first packets of a stream as they do all others.
   public static let usualReach = 100
+  /// The largest step ahead in the numbers that is no restart of them (`MAX_DROPOUT` of A.1).
+  public static let greatestDropout: Int64 = 3000
 
   public private(set) var isComplete = false
   private var last: SequenceNumber?

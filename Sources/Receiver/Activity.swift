@@ -34,6 +34,9 @@ final class Activity: Sendable {
     if patience > rest, isQuiet.load(ordering: .acquiring) {
       await Self.next(of: news, within: patience - rest, on: eventLoop)
     }
+    // Whoever waited looks now, so that nothing is news to the next wait.
+    news.clear()
+    urgentNews.clear()
     isQuiet.store(true, ordering: .releasing)
   }
 

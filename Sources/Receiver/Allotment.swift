@@ -41,6 +41,8 @@ struct Allotment: Sendable {
   private let measuresLatency: Bool
   /// Which units are in recordings; `nil` where others want them too.
   private var recordable: RecordableUnits?
+  /// What counts anew on each connection.
+  private let recordings: RecordableUnits?
   /// The decoder's queue was full: units that depend on the dropped one are useless too.
   private var decoderAwaitsRandomAccess = false
   /// A connection has ended: what comes on the next one cannot be decoded before such a point.
@@ -57,7 +59,10 @@ struct Allotment: Sendable {
     wantsFrames = configuration.wantsFrames
     wantsAnything = configuration.wantsAnything
     self.measuresLatency = measuresLatency
-    if configuration.onlyRecords { recordable = RecordableUnits() }
+    recordings =
+      configuration.onlyRecords
+      ? RecordableUnits(inFiles: configuration.outputs.contains(where: \.target.isFile)) : nil
+    recordable = recordings
   }
 
   /// Notes when the run begins to receive.
@@ -177,7 +182,7 @@ struct Allotment: Sendable {
   mutating func connectionEnded() {
     decoderAwaitsRandomAccess = false
     outputsAwaitRandomAccess = true
-    if recordable != nil { recordable = RecordableUnits() }
+    recordable = recordings
   }
 
   /// Ends the run: nothing more is wanted.

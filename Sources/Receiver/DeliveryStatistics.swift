@@ -7,8 +7,8 @@ public struct DeliveryStatistics: Counted, Hashable {
   public internal(set) var accessUnits: UInt64 = 0
   /// Access units in which something is missing.
   public internal(set) var damagedAccessUnits: UInt64 = 0
-  /// Where only recordings take pictures: access units before the key picture at which the first
-  /// of them can begin.
+  /// Where only recordings take pictures: access units that are in none, because each begins with
+  /// a key picture.
   public internal(set) var beforeKeyPicture: UInt64 = 0
   public internal(set) var frames: UInt64 = 0
   /// Frames by their condition.

@@ -125,6 +125,11 @@ final class Handover<Element: Sendable>: Sendable {
     }
   }
 
+  /// Drops what waits, where nothing is waited for that has to be held.
+  func clear() {
+    monitor.quietly { ($0.waiting, $0.bytes) = ([], 0) }
+  }
+
   /// Ends the sequence; what waits is still handed over.
   func close() {
     let (taker, waiters) = monitor.update { state in

@@ -10,6 +10,8 @@ struct CodecTurn: Sendable {
   /// joined in the middle is recognized by its first fragment.
   static let patience: Duration = .milliseconds(500)
   static let maximumPackets = 128
+  /// A key picture alone may have as much.
+  static let maximumBytes = 4 << 20
   /// So many lost packets may be a new numbering: FFmpeg begins each within the lowest 4096.
   static let leastLoss = 64
 
@@ -20,10 +22,11 @@ struct CodecTurn: Sendable {
     case unknown
   }
 
-  /// Within the numbering, so many packets must agree.
+  /// Within the numbering, so many packets are looked at before they prove anything.
   static let proof = 2
 
   private(set) var packets: [OrderedPacket] = []
+  private var bytes = 0
   private let minimum: Int
   private var recognizer: FormatRecognizer
 
@@ -32,16 +35,18 @@ struct CodecTurn: Sendable {
     self.minimum = minimum
   }
 
+  /// When they are no longer waited with.
+  var deadline: Instant? { packets.first?.arrival.advanced(by: Self.patience) }
+
   /// Keeps `packet`, and says what all of them show.
   mutating func keep(_ packet: OrderedPacket) -> Outcome {
-    packets.append(packet)
+    bytes += packet.packet.bytes.readableBytes
+    packets.append(packet.detached())
     recognizer.observe(packet.packet)
     if packets.count >= minimum, let codec = recognizer.codec(of: packet.packet.payloadType) {
       return .recognized(codec)
     }
-    let isOver =
-      packets.count >= Self.maximumPackets
-      || packets[0].arrival.advanced(by: Self.patience) <= packet.arrival
-    return isOver ? .unknown : .open
+    let isFull = packets.count >= Self.maximumPackets || bytes >= Self.maximumBytes
+    return isFull || deadline.map { $0 <= packet.arrival } == true ? .unknown : .open
   }
 }

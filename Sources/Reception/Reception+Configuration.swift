@@ -18,31 +18,6 @@ extension Reception.Configuration {
 }
 
 extension Reception {
-  /// After so much media, the least delays are known by which sound and pictures are aligned.
-  static let settlingTime = Duration.seconds(10)
-
-  /// Lets packets gather, where that is wanted, once nothing is learned from arrivals any more;
-  /// but never where what is missing is asked for again.
-  mutating func gatherIfSettled() {
-    guard let time = configuration.gatheringTime, gatheringTime == 0, !isAttended,
-      carrier.canGather,
-      carrier.time == .live, flow >= Self.settlingTime, !video.feedback.requests.contains(.nack)
-    else { return }
-    gatheringTime = max(time.wholeNanoseconds, 0)
-    actions.append(.gather(time))
-  }
-
-  /// Notes whether somebody waits for what comes: packets do not gather meanwhile.
-  public mutating func attend(_ isAttended: Bool) {
-    self.isAttended = isAttended
-    guard isAttended, gatheringTime > 0 else { return }
-    gatheringTime = 0
-    actions.append(.gather(.zero))
-  }
-
-  /// The time up to which everything that has come is known: what gathers is not read yet, and may
-  /// be what a gap waits for.
-  var settled: Instant { now.advanced(byNanoseconds: -gatheringTime) }
 
   /// What is wanted of a run, across all of its connections.
   public struct Configuration: Sendable {
@@ -73,65 +48,4 @@ extension Reception {
 
     public init() {}
   }
-
-  /// The properties of what carries a connection's packets.
-  public struct Carrier: Sendable, Hashable {
-    /// Which clock the packets follow.
-    public enum Time: Sendable, Hashable {
-      /// The machine's clock: what does not come in time is late.
-      case live
-      /// The recording's clock: whatever is due comes out before the next packet.
-      case recorded
-    }
-
-    /// Which clock its packets follow.
-    public var time: Time
-    /// Whether this side only waits for a far end that begins when it likes.
-    public var isPassive: Bool
-    /// The pause after which the carrier ends by itself; `nil` if it never does.
-    public var longestSilence: Duration?
-    /// Whether it lets packets gather when told to (``Action/gather(_:)``).
-    public var canGather: Bool
-
-    public init(
-      time: Time = .live, isPassive: Bool = false, longestSilence: Duration? = nil,
-      canGather: Bool = false
-    ) {
-      self.time = time
-      self.isPassive = isPassive
-      self.longestSilence = longestSilence
-      self.canGather = canGather
-    }
-  }
-
-  /// How a carrier ended.
-  public enum CarrierEnd: Sendable {
-    /// The far end finished normally.
-    case ended
-    /// It broke; the error says why.
-    case failed(any Error)
-    /// This side closed it.
-    case closed
-  }
-
-  /// The tracks of a previous connection, and what was known of them.
-  struct Former: Sendable {
-    let video: VideoStream
-    let others: [Track]
-    let status: StreamStatus
-
-    /// What `former` leaves; where nothing came on its connection, what it had from the one before.
-    init(of former: Reception) {
-      video = former.video
-      status = former.status
-      others = former.remembered?.others ?? former.others
-    }
-  }
-}
-
-/// A random number generator of any type.
-struct AnyRandomness: RandomNumberGenerator, Sendable {
-  var base: any RandomNumberGenerator & Sendable
-
-  mutating func next() -> UInt64 { base.next() }
 }

@@ -1,6 +1,6 @@
 import Defragment
 import NIOCore
-public import RTPWire
+import RTPWire
 
 /// Assigns datagrams to tracks, by the description and by the packets.
 extension Reception {
@@ -156,8 +156,9 @@ extension Reception {
   }
 
   /// Which of the tracks that were `found` is the least loss: one whose source has not proved
-  /// itself, or one that has been silent for long.
+  /// itself, or one that has been silent for long; never the sound, whose place others would take.
   private func leastOf(_ found: [Int], at now: Instant) -> Int? {
+    let found = found.filter { $0 != soundTrack }
     if let index = found.first(where: { others[$0].ssrc == nil }) { return index }
     return found.first { index in
       others[index].lastArrival.map { $0.advanced(by: Self.longestPause) < now } ?? true
@@ -206,32 +207,5 @@ extension Reception {
     else { return false }
     others[index].receive(datagram)
     return true
-  }
-}
-
-extension Datagram {
-  /// Whether this is RTCP.
-  var isControl: Bool {
-    channel == .control || header == nil && RTCPPacket.recognizes(bytes)
-  }
-
-  /// The payload type, if this looks like RTP.
-  var payloadType: UInt8? {
-    if let header { return header.payloadType }
-    guard !RTCPPacket.recognizes(bytes) else { return nil }
-    return bytes.getInteger(at: bytes.readerIndex + 1, as: UInt8.self).map { $0 & 0x7F }
-  }
-}
-
-/// The description contains neither video nor sound of a known coding.
-public struct NoVideo: Error, Sendable, Hashable, CustomStringConvertible {
-  public let media: [MediaDescription]
-
-  public var description: String {
-    let names = media.prefix(8).map { media in
-      media.encodingName.map { "\(media.kind.rawValue) (\($0))" } ?? media.kind.rawValue
-    }
-    return
-      "there is no video in it, but \(names.joined(separator: ", "))"
   }
 }

@@ -30,7 +30,10 @@ extension VideoStream {
   }
 
   private func isForeign(_ packet: OrderedPacket) -> Bool {
-    guard let codec = defragmenter?.codec else { return false }
+    // Padding alone is of no codec.
+    guard packet.packet.payload.readableBytes > 0, let codec = defragmenter?.codec else {
+      return false
+    }
     return configuration.formats.recognize(packet.packet.payload, as: codec) == .no
   }
 
@@ -74,14 +77,15 @@ extension VideoStream {
 
   /// Goes on with another payload type, if there is one.
   mutating func goOnWithSuccessor(at now: Instant) {
-    guard let (codec, payloadType) = succession, case .receiving(let former, _) = phase,
+    guard let (codec, payloadType) = succession,
       let (datagrams, behind) = successor?.take(payloadType)
     else { return }
     successor = nil
     processor.change(payloadType: payloadType, receivingAgain: datagrams)
     while let packet = processor.next(at: now) { unpack(packet) }
     endTurn()
-    if codec == former {
+    // What still waited may have been of another codec too.
+    if case .receiving(codec, _) = phase {
       phase = .receiving(codec, payloadType: payloadType)
     } else {
       change(to: codec, payloadType: payloadType, at: now)

@@ -64,7 +64,8 @@ public struct VideoStream: Sendable {
   var successor: Successor?
   /// Access units from before such a change.
   var formerUnits = CircularBuffer<AccessUnit>()
-  /// Datagrams of other payload types; removed after each ``receive(_:)``.
+  /// Datagrams of other payload types that came with the last one; the next ``receive(_:)`` removes
+  /// them.
   private(set) var passedOver: [Datagram] = []
 
   /// Makes a stream that waits for its first datagram.
@@ -153,8 +154,9 @@ public struct VideoStream: Sendable {
 
   /// When to call ``next(at:)`` if nothing arrives.
   public var deadline: Instant? {
-    guard successor != nil, let due = successionDeadline else { return processor.deadline }
-    return min(due, processor.deadline ?? due)
+    guard turn != nil || successor != nil else { return processor.deadline }
+    let due = successor == nil ? nil : successionDeadline
+    return [processor.deadline, turn?.deadline, due].lazy.compactMap(\.self).min()
   }
 
   /// Which feedback the sender accepts.
@@ -176,6 +178,7 @@ public struct VideoStream: Sendable {
 
   /// Processes one datagram; call ``next(at:)`` until `nil` afterwards.
   public mutating func receive(_ datagram: Datagram) {
+    if !passedOver.isEmpty { passedOver = [] }
     if case .receiving = phase { return process(datagram) }
     if datagram.channel == .media, let type = datagram.payloadType, soundTypes.contains(type) {
       return passOver(datagram)
@@ -198,6 +201,7 @@ public struct VideoStream: Sendable {
   /// Whether an access unit is complete at `now`; cheaper than to take out nothing.
   mutating func isReady(at now: Instant) -> Bool {
     goOnIfDue(at: now)
+    if let due = turn?.deadline, due <= now { endTurn() }
     while !mayHaveUnit {
       guard let packet = processor.next(at: now) else { return false }
       unpack(packet)

@@ -35,16 +35,23 @@ struct RecognizerTests {
     }
   }
 
-  @Test("Nothing but single NAL units and fillers, joined between key pictures")
-  func fillers() throws {
+  /// What comes beside slices in packets of its own: fillers, delimiters and parameter sets of a
+  /// higher sub-layer, and the ends of a sequence and of a stream.
+  private static let companions = [
+    (Material.h264, ["0cffffff80", "0a", "0b"]),
+    (Material.h265, ["4c01ff80", "460250", "4402c0f7", "4801", "4a01"]),
+  ]
+
+  @Test("Nothing but single NAL units and such, joined between key pictures", arguments: companions)
+  func besides(_ material: Material, besides: [String]) throws {
     var recognizer = FormatRecognizer()
     for _ in 0..<100 {
-      recognizer.observe(try Self.packet(Material.h264.slice, type: 96))
-      recognizer.observe(try Self.packet(bytes("0cffffff80"), type: 96))
+      recognizer.observe(try Self.packet(material.slice, type: 96))
+      for unit in besides { recognizer.observe(try Self.packet(bytes(unit), type: 96)) }
     }
     #expect(recognizer.result == nil)
-    recognizer.observe(try Self.packet(Material.h264.parameterSets[0], type: 96))
-    #expect(recognizer.result?.codec == H264.codec)
+    recognizer.observe(try Self.packet(material.parameterSets[0], type: 96))
+    #expect(recognizer.result?.codec == material.codec)
   }
 
   @Test("Garbage and other payload types beside", arguments: Material.all, UInt64(1)...20)

@@ -404,16 +404,30 @@ struct MistakeTests {
     #expect(object["packets"] as? Int ?? 0 > 30)
   }
 
-  @Test("what the command writes itself has a place to go", arguments: ["--list", "--capture"])
-  func whatCannotBeWritten(option: String) throws {
-    let recording = try Self.recording.get()
-    let command =
-      option == "--list" ? "--list > /dev/full" : "\(option) /nowhere/x.pcapng"
+  private static let unwritable = "standard output cannot be written: No space left"
+
+  @Test(
+    "what the command writes itself has a place to go",
+    arguments: [
+      ("SOURCE --capture /nowhere/x.pcapng", 6, "--capture: "),
+      ("SOURCE --list > /dev/full", 6, unwritable),
+      ("--help > /dev/full", 6, unwritable),
+      ("fleet --help > /dev/full", 6, unwritable),
+      (
+        "fleet --check <(echo 'cameras: {a: {source: \"udp://a:1\", output: a.mp4}}') > /dev/full",
+        6, unwritable
+      ),
+      ("--help | true", 0, ""),
+      ("SOURCE --list | true", 0, ""),
+    ])
+  func whatCannotBeWritten(arguments: String, status: Int32, words: String) throws {
+    let source = try Self.recording.get()
+    let command = arguments.replacingOccurrences(of: "SOURCE", with: source)
     let process = try RunningProcess(
-      "bash", ["-c", "'\(Product.rtpRecv)' \(recording) \(command)"])
-    #expect(try process.waitForExit() == 6, "\(process.standardError)")
-    let words = option == "--list" ? "standard output cannot be written" : "--capture: "
-    #expect(process.standardError.contains(words), "\(process.standardError)")
+      "bash", ["-c", "set -o pipefail; '\(Product.rtpRecv)' \(command)"])
+    #expect(try process.waitForExit() == status, "\(process.standardError)")
+    let said = process.standardError
+    #expect(words.isEmpty ? said.isEmpty : said.contains(words), "\(said)")
   }
 
   @Test(arguments: [

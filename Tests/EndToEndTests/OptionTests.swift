@@ -105,6 +105,7 @@ struct OptionTests {
       (["-o", "x-%Y.mp4", "--keep", "1GB", "--keep", "2d,2GB"], "--keep: 1GB and 2GB contradict"),
       (["-o", "x-%Y.mp4", "--keep", "free=1GB,free=2GB"], "contradict each other"),
       (["-o", "x.m4a"], "cannot tell the format of 'x.m4a' by its ending"),
+      (["-o", "/tmp"], "'/tmp' is a folder; name a file in it"),
       (["-o", "x.mp4", "--format", "y4m"], "'x.mp4' says another format"),
       (["-o", "x.y4m", "-o", "x.mp4", "--format", "y4m"], "'x.mp4' says another format"),
       (["-o", "x.mp4", "-o", "shm:x", "--format", "y4m"], "--format y4m has no effect"),

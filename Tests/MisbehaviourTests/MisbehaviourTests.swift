@@ -45,6 +45,7 @@ struct MisbehaviourTests {
       ("redirects-to-the-metadata-service", 11, "redirect"),
       ("describes-no-video", 12, "no video"),
       ("server-goes-in-mid-stream", 1, "closed the connection"),
+      ("answers-with-a-web-page", 2, "does not send RTSP"),
     ])
   func command(name: String, status: Int32, words: String) async throws {
     let script = try Script(named: name)

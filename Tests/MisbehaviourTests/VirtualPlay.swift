@@ -151,7 +151,11 @@ struct VirtualPlay {
     case .close(connection), .reset(connection):
       guard isConnected else { return }
       isConnected = false
-      session.connectionClosed(at: now)
+      if let fault = input.faultAtEnd {
+        session.inputFailed(fault, at: now)
+      } else {
+        session.connectionClosed(at: now)
+      }
     case .datagram(let bytes, _, let isControl) where hasPorts:
       if !isControl { session.mediaArrived(at: now) }
       take(ByteBuffer(bytes: bytes), from: isControl ? .control : .media)

@@ -55,4 +55,18 @@ import Testing
     activity.note()
     await waiting
   }
+
+  @Test(.timeLimit(.minutes(1)))
+  func whatEndedAWaitDoesNotEndTheNext() async {
+    let activity = Activity()
+    for isUrgent in [false, true] {
+      if isUrgent { activity.alert() } else { activity.note() }
+      await Self.wait(for: activity, notBefore: isUrgent ? .zero : .milliseconds(1))
+      let start = ContinuousClock.now
+      await activity.wait(
+        notBefore: .milliseconds(10), atMost: .milliseconds(30),
+        on: MultiThreadedEventLoopGroup.singleton.next())
+      #expect(start.duration(to: .now) >= .milliseconds(30))
+    }
+  }
 }

@@ -96,6 +96,7 @@ import Testing
     #expect(isSame || zip(times, times.dropFirst()).allSatisfy { $0 < $1 })
 
     let tracks = pair.reception.status.tracks
+    #expect(tracks[0].reception.ignoredPayloadTypes.keys.sorted() == (change.hasSound ? [111] : []))
     #expect(tracks.count == (change.hasSound ? 2 : 1))
     #expect(tracks[0].codecName == change.codec.encodingName)
     #expect(tracks[0].payloadType == change.payloadType && tracks[0].ssrc == change.ssrc)

@@ -235,6 +235,26 @@ struct SoundReceptionTests {
     #expect(pair.end == nil)
   }
 
+  @Test("Sound that is silent for long stays the sound, whatever else comes beside the video")
+  func silentSound() throws {
+    let sender = VirtualSender(units: 800, seed: 1, at: Self.start)
+    var pair = try Pair(sender: sender, describes: [])
+    for number in 0..<50 {
+      pair.receive(Self.packet(number))
+      pair.drive(for: .milliseconds(20))
+    }
+    for source in 0..<10 as Range<UInt32> {
+      for number in 0..<50 {
+        pair.receive(Self.packet(number, type: 100 + UInt8(source), ssrc: 0x60 + source))
+        pair.drive(for: .milliseconds(40))
+      }
+    }
+    #expect(pair.sound.count == 50)
+    let status = pair.reception.status
+    #expect(status.sound?.ssrc == 0x50 && status.sound?.reception.delivered == 50)
+    #expect(status.tracks.count == 9)
+  }
+
   @Test("Video is missing from the description, and so is sound that is known")
   func nothingKnown() throws {
     let gsm = MediaDescription(kind: .audio, payloadType: 3, encodingName: "GSM", clockRate: 8000)

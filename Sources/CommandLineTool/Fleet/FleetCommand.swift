@@ -109,7 +109,14 @@ struct FleetCommand: AsyncParsableCommand {
       throw ExitStatus.usage.code
     }
     for warning in plan?.warnings ?? [] { StandardError.say(.warning(warning)) }
-    if check { return print(plan?.text ?? "") }
+    if check {
+      do throws(CannotWrite) {
+        return try StandardOutput.write((plan?.text ?? "") + "\n")
+      } catch {
+        StandardError.say(.error("\(error)"))
+        throw ExitStatus.outputFailed.code
+      }
+    }
     let fleet = Fleet(plan, at: path, in: members, events: events, monitor: monitor)
     let status = await fleet.run()
     if status != .done { throw status.code }

@@ -194,7 +194,10 @@ struct H264PayloadFormat: PayloadFormat {
   static func recognize(_ payload: ByteBuffer) -> Recognition {
     let head = NALUnitHead(of: payload)
     // forbidden_zero_bit (§7.4.1).
-    guard head.count >= 2, head[0] & 0x80 == 0 else { return .no }
+    guard head.count >= 1, head[0] & 0x80 == 0 else { return .no }
+    // The ends of a sequence and of the stream are nothing but a header.
+    if 10...11 ~= type(of: head) { return .possible }
+    guard head.count >= 2 else { return .no }
     let importance = head[0] & 0x60
     switch head[0] & 0x1F {
     case 7:

@@ -215,11 +215,16 @@ struct H265PayloadFormat: PayloadFormat {
   static func recognize(_ payload: ByteBuffer) -> Recognition {
     let head = NALUnitHead(of: payload)
     // forbidden_zero_bit, base layer, a valid temporal ID (§7.4.2.2).
-    guard head.count >= 3, head[0] & 0x81 == 0, head[1] & 0xF8 == 0, head[1] & 7 != 0 else {
+    guard head.count >= 2, head[0] & 0x81 == 0, head[1] & 0xF8 == 0, head[1] & 7 != 0 else {
       return .no
     }
+    // The ends of a sequence and of the bitstream are nothing but a header.
+    if 36...37 ~= type(of: head) { return .possible }
+    guard head.count >= 3 else { return .no }
     switch type(of: head) {
-    case 32, 33, 34, 35: return head[1] == 1 ? .certain : .no
+    case 32, 33: return head[1] == 1 ? .certain : .no
+    // These may be of a higher sub-layer.
+    case 34, 35: return head[1] == 1 ? .certain : .possible
     case 48:
       let entries = heads(ofEntries: payload.dropping(bytes: 2))
       return entries?.allSatisfy { $0.count > 1 && type(of: $0) < 48 } == true
@@ -229,7 +234,7 @@ struct H265PayloadFormat: PayloadFormat {
       let isPlausible = inner < 10 || (16...21).contains(inner)
       return isPlausible && head[2] & 0xC0 != 0xC0 ? .certain : .possible
     case 19, 20, 21: return head[1] == 1 && head[2] & 0x80 != 0 ? .certain : .possible
-    case 0...9, 16...18, 39, 40, 50: return .possible
+    case 0...9, 16...18, 38...40, 50: return .possible
     default: return .no
     }
   }

@@ -27,6 +27,8 @@ final class Retention: Sendable {
 
   /// From one look to the next where nobody asks for one.
   private static let pause = Duration.seconds(600)
+  /// In seconds since 1970: a date in the year 2255.
+  private static let greatestDate: Int64 = 9_000_000_000
   /// How long the end of a recording waits for the last look.
   private static let patience = Duration.seconds(1)
 
@@ -120,8 +122,10 @@ final class Retention: Sendable {
   private static func file(at path: String, except open: String?) -> StoredFile? {
     var status = stat()
     guard unsafe lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+    // File systems hold dates that nanoseconds do not.
+    let seconds = min(max(Int64(status.st_mtim.tv_sec), -greatestDate), greatestDate)
     let end = WallClockTime(
-      nanoseconds: Int64(status.st_mtim.tv_sec) * 1_000_000_000 + Int64(status.st_mtim.tv_nsec))
+      nanoseconds: seconds * 1_000_000_000 + Int64(status.st_mtim.tv_nsec))
     return StoredFile(
       path: path, end: end, bytes: Int64(status.st_blocks) * 512, isOpen: path == open)
   }

@@ -221,7 +221,6 @@ struct ForwardErrorCorrection: Sendable {
     // What is newer than all that came may be on its way.
     if isMatrix, set.places.last ?? .max > history.newest { return false }
     guard !lacks(2, in: set.places) else { return false }
-    // A packet newer than all received ones may still be under way.
     // Higher levels wait until the bytes before theirs are known.
     guard set.header == nil,
       let sequence = set.places.first(where: { history.packet(at: $0) == nil })

@@ -146,7 +146,7 @@ struct TailWatch: Sendable {
     if let count, falseCounts < Self.maximumFalseCounts {
       let last = (count.promised ?? count.highest) + Int64(report.packetCount &- count.sent)
       // More than that is not a loss at the end, but another way of counting.
-      if last > highest, last - highest <= Source.greatestDropout { promised = last }
+      if last > highest, last - highest <= SourceProof.greatestDropout { promised = last }
     }
     if promised != count?.promised { attempts = 0 }
     count = Count(

@@ -345,7 +345,9 @@ final class RTSPConnection: ChannelInboundHandler {
     markTimer?.cancel()
     let wasOpen = if case .open = phase { true } else { false }
     phase = .closed
-    if wasOpen {
+    if wasOpen, !hasFailed, let fault = input.faultAtEnd {
+      owner.inputFailed(fault, Self.now)
+    } else if wasOpen {
       owner.closed(error, Self.now)
     } else {
       owner.failed(error ?? RTSPError.connectionClosed, Self.now)

@@ -57,6 +57,14 @@ struct RTSPInput: Sendable {
     return min(wait ?? disorder, disorder)
   }
 
+  /// Why a connection that the server has closed was none of RTSP; `nil` if it was one, or brought
+  /// nothing.
+  ///
+  /// Web servers answer a request of RTSP with a page without a header, as one of HTTP/0.9.
+  var faultAtEnd: RTSPError? {
+    hasElements || skippedInARow == 0 ? nil : .framingLost(skipped: skippedInARow)
+  }
+
   private var disorderEnd: Instant? { disorderSince?.advanced(by: Self.maximumDisorder) }
 
   mutating func append(_ bytes: ByteBuffer) {

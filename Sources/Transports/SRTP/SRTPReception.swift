@@ -102,7 +102,7 @@ struct SRTPReception {
       counted.noKey += 1
       return .refused
     }
-    let isControl = datagram.channel == .control || RTCPPacket.recognizes(datagram.bytes)
+    let isControl = datagram.isControl
     guard datagram.channel != .retransmission else {
       return receiveRetransmission(datagram, isControl: isControl, place)
     }

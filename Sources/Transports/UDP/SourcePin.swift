@@ -233,19 +233,16 @@ struct SourcePin: Sendable {
     guard packet.ssrc == ssrc else { return false }
     // The sender continued while the path was down, so the gap grows with the silence.
     let seconds = Int(clamping: silence / 1_000_000_000)
-    let ahead = Self.maximumDropout.multipliedReportingOverflow(by: seconds)
+    let ahead = Int(SourceProof.greatestDropout).multipliedReportingOverflow(by: seconds)
     let distance = sequenceNumber.distance(to: packet.sequenceNumber)
     return ahead.overflow || ahead.partialValue > Int(Int16.max)
-      || (-Self.maximumMisorder...ahead.partialValue).contains(distance)
+      || (-SourceProof.usualReach...ahead.partialValue).contains(distance)
   }
 
   /// Nanoseconds without media after which the same host may continue from another port.
   static let rebindingSilence: Int64 = 2_000_000_000
   /// Nanoseconds without media after which a listener accepts an entirely new sender.
   static let replacementSilence: Int64 = 5_000_000_000
-  /// How many numbers the sequence may jump ahead per second of silence, or back (RFC 3550 A.1).
-  static let maximumDropout = 3000
-  static let maximumMisorder = 100
   /// The most sources on probation; the least recently active one makes room.
   static let maximumCandidates = 8
   static let maximumEarlyReports = 8

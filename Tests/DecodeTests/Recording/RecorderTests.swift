@@ -284,6 +284,10 @@ import Testing
     #expect(disk.files.map(\.ending?.frames) == [40, 30])
     #expect(disk.files.map(\.ending?.reason) == [.outage, .end])
     #expect(disk.skipped == 20)
+    var recordable = RecordableUnits(inFiles: true)
+    #expect(late.filter { recordable.takes($0) }.count == 70)
+    recordable = RecordableUnits(inFiles: false)
+    #expect(late.filter { recordable.takes($0) }.count == 90)
 
     let items =
       units.prefix(40).map { OutputItem.unit($0) } + [.interruption]
@@ -302,6 +306,8 @@ import Testing
     let disk = try VirtualDisk.record(damaged, as: .mp4)
     #expect(disk.files.map(\.ending?.frames) == [40])
     #expect(disk.skipped == 20)
+    var recordable = RecordableUnits(inFiles: true)
+    #expect(damaged.filter { recordable.takes($0) }.count == 40)
   }
 
   @Test("a damaged picture within a file costs nothing else")

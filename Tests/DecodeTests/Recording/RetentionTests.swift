@@ -84,4 +84,17 @@ import Testing
     retention.finish()
     #expect(retention.totals.files == 2 && folder.names.count == 1)
   }
+
+  @Test("A file may have any date", arguments: [-100_000_000_000, 0, 13_000_000_000])
+  func anyDate(seconds: Int) throws {
+    let folder = try TemporaryFolder()
+    let name = "cam-20200101T000000Z.mp4"
+    try Data(count: 4096).write(to: folder.url(name))
+    var times = [timespec](repeating: timespec(tv_sec: seconds, tv_nsec: 0), count: 2)
+    #expect(unsafe utimensat(AT_FDCWD, folder(name), &times, 0) == 0)
+    let retention = try Retention(
+      of: NamePattern(piecesOf: folder("cam.mp4")), keeping: [.age(.seconds(1))])
+    retention.finish()
+    #expect(retention.totals.files == (seconds > 0 ? 0 : 1))
+  }
 }

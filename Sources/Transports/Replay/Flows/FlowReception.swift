@@ -2,8 +2,6 @@ internal import RTPWire
 
 /// Loss, jitter and clock rate from a flow's numbers, timestamps and times (RFC 3550 §6.4.1).
 struct FlowReception: Sendable {
-  /// A larger step of the numbers means that they restarted (RFC 3550 A.1, `MAX_DROPOUT`).
-  static let longestStep = 3000
   /// How many packets the first one to arrive may have overtaken.
   private static let overtaken = 64
 
@@ -74,7 +72,7 @@ struct FlowReception: Sendable {
 
   private mutating func noteNumber(_ number: SequenceNumber) {
     let extended = numbers.extend(number)
-    guard (extended - highest).magnitude <= UInt64(Self.longestStep) else {
+    guard (extended - highest).magnitude <= UInt64(SourceProof.greatestDropout) else {
       expectedBefore += UInt64(clamping: highest - first + 1)
       numbers = SequenceUnwrapper(first: number)
       first = numbers.extend(number)

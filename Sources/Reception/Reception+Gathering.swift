@@ -1,0 +1,29 @@
+import RTPWire
+
+extension Reception {
+  /// After so much media, the least delays are known by which sound and pictures are aligned.
+  static let settlingTime = Duration.seconds(10)
+
+  /// Lets packets gather, where that is wanted, once nothing is learned from arrivals any more;
+  /// but never where what is missing is asked for again.
+  mutating func gatherIfSettled() {
+    guard let time = configuration.gatheringTime, gatheringTime == 0, !isAttended,
+      carrier.canGather,
+      carrier.time == .live, flow >= Self.settlingTime, !video.feedback.requests.contains(.nack)
+    else { return }
+    gatheringTime = max(time.wholeNanoseconds, 0)
+    actions.append(.gather(time))
+  }
+
+  /// Notes whether somebody waits for what comes: packets do not gather meanwhile.
+  public mutating func attend(_ isAttended: Bool) {
+    self.isAttended = isAttended
+    guard isAttended, gatheringTime > 0 else { return }
+    gatheringTime = 0
+    actions.append(.gather(.zero))
+  }
+
+  /// The time up to which everything that has come is known: what gathers is not read yet, and may
+  /// be what a gap waits for.
+  var settled: Instant { now.advanced(byNanoseconds: -gatheringTime) }
+}

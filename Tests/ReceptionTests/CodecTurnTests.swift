@@ -1,0 +1,85 @@
+import Bitstream
+import NIOCore
+import RTPWire
+import Reception
+import TestSupport
+import Testing
+
+/// What may show another codec, where none was said.
+@Suite struct CodecTurnTests {
+  private static let start = Instant(nanoseconds: 1_000_000_000)
+  private static let interval = Duration.milliseconds(40)
+
+  /// Sends pictures of single NAL units to a stream.
+  private struct Sender {
+    var stream: VideoStream
+    var now = start
+    private var number: UInt16 = 0
+
+    init(beginningWith material: Material) throws {
+      stream = try VideoStream(configuration: VideoStream.Configuration())
+      for unit in material.parameterSets { send(unit) }
+      send(material.keySlice, isLast: true)
+    }
+
+    mutating func send(_ payload: [UInt8], isLast: Bool = false, padding: UInt8 = 0) {
+      var bytes = ByteBuffer(bytes: [padding > 0 ? 0xA0 : 0x80, isLast ? 0xE0 : 0x60])
+      let time = UInt32((now.nanoseconds - start.nanoseconds) * 9 / 100_000)
+      bytes.writeMultipleIntegers(number, time, UInt32(7))
+      bytes.writeBytes(payload)
+      if padding > 0 {
+        bytes.writeBytes([UInt8](repeating: 0, count: Int(padding) - 1) + [padding])
+      }
+      stream.receive(Datagram(bytes: bytes, arrival: now))
+      number &+= 1
+    }
+
+    mutating func lose(_ count: UInt16) { number &+= count }
+
+    /// How many pictures are there now.
+    mutating func take() -> Int {
+      var count = 0
+      while stream.next(at: now) != nil { count += 1 }
+      return count
+    }
+  }
+
+  @Test(
+    "what a stream has besides slices delays no picture",
+    arguments: [
+      (Material.h264, ["0cffffff80", "0a", "0b", ""]),
+      (Material.h265, ["4c01ff80", "460250", "4402c0f7", "4801", "4a01", ""]),
+    ])
+  func besides(_ material: Material, besides: [String]) throws {
+    var sender = try Sender(beginningWith: material)
+    #expect(sender.take() == 1)
+    for unit in besides {
+      for _ in 0..<3 {
+        sender.now = sender.now.advanced(by: Self.interval)
+        // What is empty is padding, and has a time of its own.
+        sender.send(bytes(unit), padding: unit.isEmpty ? 4 : 0)
+        if unit.isEmpty { sender.now = sender.now.advanced(by: Self.interval) }
+        sender.send(material.slice, isLast: true)
+        #expect(sender.take() == 1, "\(unit)")
+      }
+    }
+  }
+
+  @Test("a picture behind a break waits for half a second, and not for the next one")
+  func deadline() throws {
+    var sender = try Sender(beginningWith: .h264)
+    #expect(sender.take() == 1)
+    sender.now = sender.now.advanced(by: Self.interval)
+    let arrival = sender.now
+    sender.lose(100)
+    sender.send(Material.h264.slice, isLast: true)
+    var count = sender.take()
+    #expect(count == 0)
+    while count == 0, let deadline = sender.stream.deadline {
+      sender.now = deadline
+      count = sender.take()
+    }
+    #expect(count == 1)
+    #expect(sender.now == arrival.advanced(by: .milliseconds(500)))
+  }
+}
