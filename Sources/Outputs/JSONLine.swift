@@ -1,11 +1,14 @@
 package import RTPWire
 
 /// One JSON object on one line, its members in the order in which they are added.
+///
+/// It is a buffer of bytes, because a fleet writes hundreds of lines a second.
 package struct JSONLine: Sendable {
-  private var members: [String] = []
+  /// The members, with commas between them, in UTF-8.
+  private var members: [UInt8] = []
 
   /// The object, without a line end.
-  package var text: String { "{" + members.joined(separator: ",") + "}" }
+  package var text: String { "{" + String(decoding: members, as: UTF8.self) + "}" }
 
   package init() {}
 
@@ -17,56 +20,94 @@ package struct JSONLine: Sendable {
   }
 
   package mutating func add(_ name: String, _ value: some BinaryInteger) {
-    members.append("\(Self.quote(name)):\(value)")
+    begin(name)
+    append("\(value)")
   }
 
   package mutating func add(_ name: String, _ value: (some BinaryInteger)?) {
-    members.append("\(Self.quote(name)):\(value.map { "\($0)" } ?? "null")")
+    begin(name)
+    append(value.map { "\($0)" } ?? "null")
   }
 
   /// Adds a number with `digits` decimal places; one that is not finite becomes `null`.
   package mutating func add(_ name: String, _ value: Double?, digits: Int = 3) {
-    guard let value, value.isFinite else {
-      members.append("\(Self.quote(name)):null")
-      return
-    }
-    members.append("\(Self.quote(name)):\(value.formatted(digits: digits))")
+    begin(name)
+    append(value.flatMap { $0.isFinite ? $0.formatted(digits: digits) : nil } ?? "null")
   }
 
   package mutating func add(_ name: String, _ value: String?) {
-    members.append("\(Self.quote(name)):\(value.map(Self.quote) ?? "null")")
+    begin(name)
+    if let value { quote(value) } else { append("null") }
   }
 
   package mutating func add(_ name: String, _ value: Bool?) {
-    members.append("\(Self.quote(name)):\(value.map { "\($0)" } ?? "null")")
+    begin(name)
+    append(value.map { "\($0)" } ?? "null")
   }
 
   package mutating func add(_ name: String, _ values: [String]) {
-    members.append("\(Self.quote(name)):[\(values.map(Self.quote).joined(separator: ","))]")
+    begin(name)
+    list(values) { $0.quote($1) }
   }
 
   package mutating func add(_ name: String, _ value: JSONLine) {
-    members.append("\(Self.quote(name)):\(value.text)")
+    begin(name)
+    append(value)
   }
 
   package mutating func add(_ name: String, _ values: [JSONLine]) {
-    members.append("\(Self.quote(name)):[\(values.map(\.text).joined(separator: ","))]")
+    begin(name)
+    list(values) { $0.append($1) }
   }
 
-  private static func quote(_ text: String) -> String {
-    var quoted = "\""
+  // MARK: - Bytes
+
+  private mutating func begin(_ name: String) {
+    if !members.isEmpty { members.append(UInt8(ascii: ",")) }
+    quote(name)
+    members.append(UInt8(ascii: ":"))
+  }
+
+  private mutating func append(_ text: String) { members.append(contentsOf: text.utf8) }
+
+  private mutating func append(_ object: JSONLine) {
+    members.append(UInt8(ascii: "{"))
+    members.append(contentsOf: object.members)
+    members.append(UInt8(ascii: "}"))
+  }
+
+  private mutating func list<Value>(_ values: [Value], _ add: (inout Self, Value) -> Void) {
+    members.append(UInt8(ascii: "["))
+    for (number, value) in values.enumerated() {
+      if number > 0 { members.append(UInt8(ascii: ",")) }
+      add(&self, value)
+    }
+    members.append(UInt8(ascii: "]"))
+  }
+
+  private mutating func quote(_ text: String) {
+    members.append(UInt8(ascii: "\""))
+    if text.utf8.allSatisfy(Self.isPlain) { append(text) } else { escape(text) }
+    members.append(UInt8(ascii: "\""))
+  }
+
+  /// Whether a byte stands for itself: visible ASCII but quotation marks and backslashes.
+  private static func isPlain(_ byte: UInt8) -> Bool {
+    (0x20...0x7E).contains(byte) && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
+  }
+
+  private mutating func escape(_ text: String) {
     for scalar in text.unicodeScalars {
       switch scalar {
-      case "\"": quoted += "\\\""
-      case "\\": quoted += "\\\\"
+      case "\"": append("\\\"")
+      case "\\": append("\\\\")
       // Names from the far end may hold characters that control a terminal or reverse the text.
       case _ where Self.isInvisible(scalar) && scalar.value <= 0xFFFF:
         let digits = String(scalar.value, radix: 16)
-        quoted += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
-      default: quoted.unicodeScalars.append(scalar)
+        append("\\u" + String(repeating: "0", count: 4 - digits.count) + digits)
+      default: append(String(scalar))
       }
     }
-    return quoted + "\""
   }
 
   private static func isInvisible(_ scalar: Unicode.Scalar) -> Bool {

@@ -15,6 +15,8 @@ public struct TransportCatalogue: Sendable {
   /// The options that the transports declare for the command line, each once: of two with one name,
   /// the first.
   public let options: [DeclaredOption]
+  /// The counters of all transports, each once.
+  public let counters: [TransportCounter]
 
   /// Makes a catalogue of `kinds`, whose names and schemes must differ: of two kinds with one name
   /// or scheme, the first gets the sources.
@@ -23,6 +25,9 @@ public struct TransportCatalogue: Sendable {
   /// has the first, and what is typed applies that one alone.
   public init(_ kinds: [TransportKind]) {
     self.kinds = kinds
+    counters = kinds.flatMap(\.counters).reduce(into: []) { counters, counter in
+      if !counters.contains(counter) { counters.append(counter) }
+    }
     let declared = kinds.flatMap { $0.options + $0.scopes.flatMap(\.options) }
     // SRTP is possible over every transport.
     options = (declared + DeclaredOption.ofSRTP).reduce(into: []) { options, option in
@@ -46,10 +51,6 @@ public struct TransportCatalogue: Sendable {
     let others = forms.filter { !$0.text.contains("://") }
     return urls + others.filter { arguments.contains($0.text) }
       + others.filter { !arguments.contains($0.text) }
-  }
-  /// The counters of all transports, without repetitions.
-  public var counters: [TransportCounter] {
-    kinds.flatMap(\.counters).reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
   }
 
   /// The transport for a SOURCE argument: a URL, a file, or an address and the transport's name.
