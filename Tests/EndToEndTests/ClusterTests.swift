@@ -39,9 +39,9 @@ struct ClusterTests {
       }
     }
 
-    /// Cameras of which something was written lately.
+    /// Cameras of which something was written lately; a camera that came back has replaced its file.
     func growing(since former: [String: Int]) -> Set<String> {
-      Set(sizes.filter { $0.value > former[$0.key] ?? 0 }.keys)
+      Set(sizes.filter { $0.value != former[$0.key] ?? 0 }.keys)
     }
 
     func end() throws -> Int32 {
