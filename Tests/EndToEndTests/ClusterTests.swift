@@ -39,7 +39,7 @@ struct ClusterTests {
       }
     }
 
-    /// Cameras of which something was written lately; a camera that came back has replaced its file.
+    /// Cameras of which something was written lately, maybe over an older recording.
     func growing(since former: [String: Int]) -> Set<String> {
       Set(sizes.filter { $0.value != former[$0.key] ?? 0 }.keys)
     }
