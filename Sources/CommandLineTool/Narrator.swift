@@ -88,9 +88,7 @@ struct Narrator {
       guard diagnosticsSaid.insert(diagnostic).inserted else { continue }
       remarks.append(Remark(diagnostic.words, level: diagnostic.isWarning ? .warning : .notice))
     }
-    if let stream = status.stream, !hasSaidScrambled,
-      let words = Verdict.scrambled(stream, isCodecChosen: isCodecChosen)
-    {
+    if !hasSaidScrambled, let words = Verdict.scrambled(status, isCodecChosen: isCodecChosen) {
       hasSaidScrambled = true
       remarks.append(.warning(words))
     }

@@ -191,8 +191,7 @@ extension Verdict {
     {
       return words
     }
-    guard !wish.onlyRecords, let stream = status.stream else { return nil }
-    return scrambled(stream, isCodecChosen: wish.isCodecChosen)
+    return wish.onlyRecords ? nil : scrambled(status, isCodecChosen: wish.isCodecChosen)
   }
 
   /// That the media is of another codec than the user or the description says; `nil` if it may be
@@ -225,10 +224,13 @@ extension Verdict {
     return wish.hints.first(.distrust, report.status)
   }
 
-  /// What is wrong with a stream whose payloads make no sense; `nil` where they do.
-  static func scrambled(_ stream: StreamStatus, isCodecChosen: Bool) -> String? {
-    guard case .receiving(let codec, _) = stream.phase,
-      stream.defragmentation?.looksScrambled == true
+  /// What is wrong with a stream whose payloads make no sense; `nil` where they do, or where most
+  /// pictures are intact: Dolby Vision adds a unit of an unspecified type to each.
+  static func scrambled(_ status: Receiver.Status, isCodecChosen: Bool) -> String? {
+    let delivery = status.delivery
+    guard let stream = status.stream, case .receiving(let codec, _) = stream.phase,
+      stream.defragmentation?.looksScrambled == true,
+      delivery.conditions[.intact, default: 0] <= delivery.frames / 2
     else { return nil }
     return "most of what comes makes no sense as \(codec.encodingName): if it is encrypted (SRTP), "
       + "give the key with --srtp-key-file; " + remedy(ifNot: codec, isChosen: isCodecChosen)

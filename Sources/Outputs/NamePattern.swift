@@ -168,28 +168,34 @@ public struct NamePattern: Sendable, Hashable {
 
   /// Whether a file of this name, in the folder, is one of these.
   func matches(_ name: String) -> Bool {
-    guard name.hasSuffix(ending) else { return false }
-    var rest = name.dropLast(ending.count)
+    // Byte by byte: names that only look alike are those of other files.
+    guard name.utf8.reversed().starts(with: ending.utf8.reversed()) else { return false }
+    var rest = name.utf8.dropLast(ending.utf8.count)
     for part in parts {
       switch part {
       case .text(let text):
-        guard rest.hasPrefix(text) else { return false }
-        rest = rest.dropFirst(text.count)
+        guard rest.starts(with: text.utf8) else { return false }
+        rest = rest.dropFirst(text.utf8.count)
       case .time(let letter):
         let count = Self.letters[letter] ?? 0
         let digits = rest.prefix(count)
-        guard digits.count == count, digits.allSatisfy(\.isASCIIDigit) else { return false }
+        guard digits.count == count, digits.allSatisfy(Self.isDigit) else { return false }
         rest = rest.dropFirst(count)
       case .number(let width):
-        let digits = rest.prefix { $0.isASCIIDigit }
+        let digits = rest.prefix(while: Self.isDigit)
         guard !digits.isEmpty, digits.count >= width else { return false }
         rest = rest.dropFirst(digits.count)
       }
     }
     guard !rest.isEmpty else { return true }
-    let digits = rest.dropFirst()
-    return rest.hasPrefix(Self.clashMark) && digits.count == Self.clashDigits
-      && digits.allSatisfy(\.isASCIIDigit)
+    let mark = String(Self.clashMark).utf8
+    let digits = rest.dropFirst(mark.count)
+    return rest.starts(with: mark) && digits.count == Self.clashDigits
+      && digits.allSatisfy(Self.isDigit)
+  }
+
+  private static func isDigit(_ byte: UInt8) -> Bool {
+    (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
   }
 
   private static func padded(_ number: Int, to width: Int) -> String {

@@ -12,8 +12,9 @@ extension VideoStream {
   mutating func unpack(_ packet: OrderedPacket) {
     guard configuration.media.encodingName == nil else { return push(packet) }
     let isBreak = packet.isDiscontinuity || packet.lostBefore >= CodecTurn.leastLoss
-    let begins = packet.time != lastUnpacked
-    lastUnpacked = packet.time
+    // What is empty begins nothing.
+    let begins = packet.time != lastUnpacked && packet.packet.payload.readableBytes > 0
+    if begins { lastUnpacked = packet.time }
     guard isBreak || turn != nil || begins && isForeign(packet) else { return push(packet) }
     if isBreak { endTurn() }
     // One packet alone may be a stray.
@@ -30,10 +31,7 @@ extension VideoStream {
   }
 
   private func isForeign(_ packet: OrderedPacket) -> Bool {
-    // Padding alone is of no codec.
-    guard packet.packet.payload.readableBytes > 0, let codec = defragmenter?.codec else {
-      return false
-    }
+    guard let codec = defragmenter?.codec else { return false }
     return configuration.formats.recognize(packet.packet.payload, as: codec) == .no
   }
 

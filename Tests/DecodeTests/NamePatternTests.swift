@@ -101,6 +101,15 @@ import Testing
     #expect(NamePattern(piecesOf: "camera.mp4").matches(name) == expected)
   }
 
+  @Test("names that only look alike are those of other files")
+  func lookalikes() {
+    let (composed, combining) = (
+      "caf\u{E9}-20261123T101500Z.mp4", "cafe\u{301}-20261123T101500Z.mp4"
+    )
+    let pattern = NamePattern(piecesOf: "caf\u{E9}.mp4")
+    #expect(pattern.matches(composed) && !pattern.matches(combining))
+  }
+
   @Test(arguments: ["%F %T%z %s.ts", "%Y%m%d-%j%f", "100%% %y%H.mkv"])
   func whatItNamesItRecognizes(_ path: String) throws {
     let name = try NamePattern(path, allowsNumbers: false)

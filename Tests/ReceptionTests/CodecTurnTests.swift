@@ -65,6 +65,20 @@ import Testing
     }
   }
 
+  @Test("a packet of padding takes nothing from the first picture of another codec")
+  func paddingBeforeAChange() throws {
+    var sender = try Sender(beginningWith: .h264)
+    #expect(sender.take() == 1)
+    sender.now = sender.now.advanced(by: Self.interval)
+    sender.send([], padding: 4)
+    let next = Material.h265
+    for unit in next.parameterSets { sender.send(unit) }
+    sender.send(next.keySlice, isLast: true)
+    #expect(sender.take() == 1)
+    guard case .receiving(let codec, _) = sender.stream.phase else { return }
+    #expect(codec == next.codec)
+  }
+
   @Test("a picture behind a break waits for half a second, and not for the next one")
   func deadline() throws {
     var sender = try Sender(beginningWith: .h264)

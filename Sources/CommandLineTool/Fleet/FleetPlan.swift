@@ -66,7 +66,7 @@ struct FleetPlan: Sendable {
             path: path, place: entry.place,
             words: "camera '\(entry.name)': a fleet has no standard output; name a file")
         }
-        if let folder = written.withoutScheme.folder, unsafe access(folder, F_OK) != 0 {
+        if let folder = written.folder, unsafe access(folder, F_OK) != 0 {
           warnings.append(
             "\(path):\(entry.place): camera '\(entry.name)': there is no folder \(folder)")
         }
@@ -191,8 +191,11 @@ extension String {
 
   /// The folder of a path, if it has one; of a URL, and where its name has the time in it, `nil`.
   fileprivate var folder: String? {
-    guard !contains("://"), let end = lastIndex(of: "/"), end > startIndex else { return nil }
-    let folder = String(self[..<end])
+    let path = withoutScheme
+    guard !contains("://"), let end = path.lastIndex(of: "/"), end > path.startIndex else {
+      return nil
+    }
+    let folder = String(path[..<end])
     return folder.contains("%") ? nil : folder
   }
 }

@@ -37,9 +37,11 @@ extension [RetentionRule] {
     var free = free
     var surplus: [StoredFile] = []
     var lacksRoom = false
-    let oldestFirst = files.filter { !$0.isOpen }.sorted {
-      ($0.end, $0.path) < ($1.end, $1.path)
+    // A file from the future is of a clock that was wrong, and older than what is recorded now.
+    func order(_ file: StoredFile) -> (isPast: Int, end: WallClockTime, path: String) {
+      (file.end > now ? 0 : 1, file.end, file.path)
     }
+    let oldestFirst = files.filter { !$0.isOpen }.sorted { order($0) < order($1) }
     for (index, file) in oldestFirst.enumerated() {
       let isOld = contains { rule in
         guard case .age(let limit) = rule else { return false }

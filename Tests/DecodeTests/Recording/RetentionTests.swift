@@ -40,6 +40,19 @@ import Testing
     #expect(surplus.lacksRoom == (expected.count == 3 && rules != [.bytes(200)]))
   }
 
+  @Test("Files from the future go before those that are recorded now")
+  func future() {
+    let future = WallClockTime(nanoseconds: 500 * Self.hour)
+    let files = ["x", "y"].map { StoredFile(path: $0, end: future, bytes: 100) } + Self.files
+    for (limit, expected) in [(500, ["x", "y"]), (400, ["x", "y", "0"]), (700, [])] {
+      let surplus = [RetentionRule.bytes(Int64(limit))].surplus(
+        of: files.shuffled(), free: nil, at: Self.now)
+      #expect(surplus.files.map(\.path) == expected)
+    }
+    #expect(
+      [RetentionRule.age(.seconds(1))].surplus(of: files, free: nil, at: Self.now).files.count == 4)
+  }
+
   @Test func whatHasAnotherNameStays() async throws {
     let folder = try TemporaryFolder()
     let names = [
