@@ -127,6 +127,7 @@ final class Retention: Sendable {
     let end = WallClockTime(
       nanoseconds: seconds * 1_000_000_000 + Int64(status.st_mtim.tv_nsec))
     return StoredFile(
-      path: path, end: end, bytes: Int64(status.st_blocks) * 512, isOpen: open.map { $0.utf8.elementsEqual(path.utf8) } == true)
+      path: path, end: end, bytes: Int64(status.st_blocks) * 512,
+      isOpen: open.map { $0.utf8.elementsEqual(path.utf8) } == true)
   }
 }
