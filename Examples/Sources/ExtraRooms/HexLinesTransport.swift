@@ -1,7 +1,7 @@
 import Foundation
 public import NIOCore
 import NIOPosix
-public import RTPWire
+import RTPWire
 public import Transports
 
 extension TransportKind {
