@@ -185,6 +185,10 @@ struct FleetTests {
     let (status, _, message) = try file.check()
     #expect(status == 0, "\(message)")
     #expect(message.contains("camera 'a': there is no folder /nowhere/here"), "\(message)")
+    // What is published is in none.
+    try file.write("cameras: {a: {source: 'rtsp://127.0.0.1:1/x', output: 'nats://127.0.0.1:1/a'}}")
+    let published = try file.check()
+    #expect(published.status == 0 && published.message.isEmpty, "\(published.message)")
   }
 
   @Test("no camera writes over the fleet's file or a password") func overwriting() throws {
