@@ -188,7 +188,7 @@ public struct NamePattern: Sendable, Hashable {
       }
     }
     guard !rest.isEmpty else { return true }
-    let mark = String(Self.clashMark).utf8
+    let mark = Self.clashMark.utf8
     let digits = rest.dropFirst(mark.count)
     return rest.starts(with: mark) && digits.count == Self.clashDigits
       && digits.allSatisfy(Self.isDigit)

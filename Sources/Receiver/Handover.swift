@@ -125,7 +125,7 @@ final class Handover<Element: Sendable>: Sendable {
     }
   }
 
-  /// Drops what waits, where nothing is waited for that has to be held.
+  /// Drops what waits; nobody may hold back until there is room.
   func clear() {
     monitor.quietly { ($0.waiting, $0.bytes) = ([], 0) }
   }

@@ -38,7 +38,7 @@ extension [RetentionRule] {
     var surplus: [StoredFile] = []
     var lacksRoom = false
     // A file from the future is of a clock that was wrong, and older than what is recorded now.
-    func order(_ file: StoredFile) -> (isPast: Int, end: WallClockTime, path: String) {
+    func order(_ file: StoredFile) -> (rank: Int, end: WallClockTime, path: String) {
       (file.end > now ? 0 : 1, file.end, file.path)
     }
     let oldestFirst = files.filter { !$0.isOpen }.sorted { order($0) < order($1) }
