@@ -89,10 +89,14 @@ public enum SubmitOutcome: Sendable, Hashable {
     }
   }
 
-  /// Appends `element` whatever the limits say; for the few commands that no limit may lose.
-  @inlinable package func offerBeyondLimits(_ element: Element) -> SubmitOutcome {
+  /// Appends `element` whatever the limits say, unless the last one that waits `isEqual` to it; for
+  /// the few commands that no limit may lose.
+  @inlinable package func offerBeyondLimits(
+    _ element: Element, unlessLast isEqual: (Element) -> Bool = { _ in false }
+  ) -> SubmitOutcome {
     monitor.update { state in
       guard !state.isClosed else { return .closed }
+      if let last = state.elements.last, isEqual(last.element) { return .queued }
       state.append(element, bytes: 0)
       return .queued
     }

@@ -96,6 +96,10 @@ struct RTPRecv: AsyncParsableCommand {
     // Otherwise Swift's runtime prints a backtrace, and the run goes on. A monitor that takes the
     // terminal later catches it.
     signal(SIGQUIT, SIG_DFL)
+    if let unreadable = CommandLineSecrets.unreadable {
+      StandardError.say(.error("'\(unreadable.printable)' is not in UTF-8; give it another name"))
+      Glibc.exit(ExitStatus.usage.rawValue)
+    }
     let arguments = CommandLineSecrets.taken.arguments
     // The parser would take the name of a subcommand for the source.
     switch arguments.first {

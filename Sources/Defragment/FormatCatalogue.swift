@@ -54,9 +54,25 @@ public struct FormatCatalogue: Sendable {
     return formats.map { ($0.codec, $0.recognize(payload)) }
   }
 
-  /// How sure the format of `codec` is that `payload` is its own.
-  public func recognize(_ payload: ByteBuffer, as codec: VideoCodec) -> Recognition {
-    formats.first { $0.codec == codec }?.recognize(payload.behindStartCode) ?? .no
+  /// What `payload` shows about a stream of `codec`.
+  public func fit(of payload: ByteBuffer, to codec: VideoCodec) -> CodecFit {
+    let payload = payload.behindStartCode
+    var own = Recognition.no
+    var isOthers = false
+    // Asked of each access unit, so without an array.
+    for format in formats {
+      let recognition = format.recognize(payload)
+      if format.codec == codec {
+        own = recognition
+      } else if recognition != .no {
+        isOthers = true
+      }
+    }
+    switch (own, isOthers) {
+    case (.certain, _), (.possible, false): return .own
+    case (.no, true): return .foreign
+    case (.possible, true), (.no, false): return .undecided
+    }
   }
 
   /// Whether a decoder can begin with `payload`, whatever its codec.

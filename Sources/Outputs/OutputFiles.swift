@@ -24,6 +24,8 @@ final class OutputFiles: OutputDestination {
   private var writtenBefore = (items: 0, bytes: 0)
   private var allowance = FileAllowance()
   private var events = OutputEvents()
+  /// Whether it was said that the stream changes too often.
+  private var hasNotedChanges = false
 
   /// Writes records of what `make` makes.
   init(
@@ -139,7 +141,8 @@ final class OutputFiles: OutputDestination {
       throw .formatChanged(from: current, to: frame.geometry)
     }
     guard allowance.allowsFile(at: frame.lastArrival) else {
-      if events.count == 0 { events.append(.changesTooOften) }
+      if !hasNotedChanges { events.append(.changesTooOften) }
+      hasNotedChanges = true
       return nil
     }
     allowance.noteFile(at: frame.lastArrival)

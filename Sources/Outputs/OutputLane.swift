@@ -187,7 +187,11 @@ public final class OutputLane: Sendable {
 
   /// Tells the output, after the items before, that the connection has ended and another will
   /// follow.
-  public func interrupt() { _ = queue.offerBeyondLimits(QueuedItem(item: .interruption)) }
+  ///
+  /// While the output takes nothing, many failed attempts are one interruption.
+  public func interrupt() {
+    _ = queue.offerBeyondLimits(QueuedItem(item: .interruption), unlessLast: \.item.isInterruption)
+  }
 
   /// Hands over an access unit without waiting; it is ignored if the format is not made from them.
   ///

@@ -7,35 +7,42 @@ import RTPWire
 extension VideoStream {
   /// Unpacks a packet, once it is known of what codec it is.
   ///
-  /// It may be another one behind a break in the numbering, or where an access unit begins with
-  /// what the codec does not have.
+  /// It may be another one behind a break in the numbering, or where an access unit begins.
   mutating func unpack(_ packet: OrderedPacket) {
     guard configuration.media.encodingName == nil else { return push(packet) }
     let isBreak = packet.isDiscontinuity || packet.lostBefore >= CodecTurn.leastLoss
     // What is empty begins nothing.
     let begins = packet.time != lastUnpacked && packet.packet.payload.readableBytes > 0
     if begins { lastUnpacked = packet.time }
-    guard isBreak || turn != nil || begins && isForeign(packet) else { return push(packet) }
-    if isBreak { endTurn() }
-    // One packet alone may be a stray.
-    var turn =
-      self.turn ?? CodecTurn(configuration.formats, atLeast: isBreak ? 1 : CodecTurn.proof)
+    if isBreak || begins && turn?.cause == .beginning { endTurn() }
+    if turn == nil, let codec = defragmenter?.codec,
+      let cause = isBreak ? .discontinuity : begins ? cause(packet, in: codec) : nil
+    {
+      turn = CodecTurn(from: codec, cause, among: configuration.formats)
+    }
+    guard var turn else { return push(packet) }
+    // So that its packets are not copied.
     self.turn = nil
     let outcome = turn.keep(packet)
     self.turn = turn
     switch outcome {
     case .open: break
     case .recognized(let codec): endTurn(codec)
-    case .unknown: endTurn()
+    case .former: endTurn()
     }
   }
 
-  private func isForeign(_ packet: OrderedPacket) -> Bool {
-    guard let codec = defragmenter?.codec else { return false }
-    return configuration.formats.recognize(packet.packet.payload, as: codec) == .no
+  /// Why `packet`, the first of an access unit, may not be of `codec`; `nil` if it is.
+  private func cause(_ packet: OrderedPacket, in codec: VideoCodec) -> CodecTurn.Cause? {
+    switch configuration.formats.fit(of: packet.packet.payload, to: codec) {
+    case .own: nil
+    case .foreign: .foreign
+    // A picture does not wait for the next one.
+    case .undecided: packet.packet.marker ? nil : .beginning
+    }
   }
 
-  /// Unpacks what was kept behind a break; `codec` is what it was recognized as.
+  /// Unpacks what was kept; `codec` is what it was recognized as.
   mutating func endTurn(_ codec: VideoCodec? = nil) {
     guard let turn, let last = turn.packets.last else { return }
     self.turn = nil

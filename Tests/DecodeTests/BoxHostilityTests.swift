@@ -102,6 +102,31 @@ import Testing
     for event in collector.boxEvents { #expect(event == .lost(cause: "it did not answer in time")) }
   }
 
+  @Test("one that parameter sets end, behind one that was never ready, is no reason either")
+  func endedBySets() async throws {
+    let folder = try TemporaryFolder()
+    var box = try box("ended-by-sets", in: folder)
+    (box.startingPatience, box.restartPause, box.isRequired) = (.seconds(1), .zero, false)
+    let clip = Clip(name: "hostile", width: 64, height: 48, frames: 8)
+    let units = clip.accessUnits(of: try clip.encoded())
+    let collector = try await BoxTests.decoded(units, BoxTests.configuration(box))
+    #expect(collector.frames.isEmpty)
+    for event in collector.boxEvents {
+      guard case .lost = event else {
+        Issue.record("\(event)")
+        continue
+      }
+    }
+  }
+
+  @Test("memory counts for as long as a frame in it is used")
+  func droppedFrame() async throws {
+    let collector = try await decoded("dropped-frame")
+    #expect(
+      collector.boxEvents.first == .lost(cause: "it broke the protocol: it drops memory of a frame")
+    )
+  }
+
   @Test("a frame that comes twice comes once")
   func twice() async throws {
     let collector = try await decoded("twice")

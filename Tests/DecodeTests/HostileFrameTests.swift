@@ -25,6 +25,7 @@ import Testing
     #expect(summary.counters.written + summary.counters.skipped == 300)
     // Those of the last file go on.
     #expect(summary.counters.written > 150)
+    #expect(lane.events.last.contains(.changesTooOften))
   }
 
   @Test("a picture is not written through a link that somebody else has put there")

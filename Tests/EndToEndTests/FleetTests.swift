@@ -370,6 +370,17 @@ struct FleetTests {
     #expect(try process.waitForExit() == 0, "\(process.standardError)")
   }
 
+  @Test("a plan with signs that would change a terminal is shown with escapes, and read again")
+  func unprintableSigns() throws {
+    let name = #""a\e[31m'\"\\.mp4""#
+    let plan = try File("cameras: {a: {source: 'rtsp://127.0.0.1:1/x', output: \(name)}}").check()
+    #expect(plan.status == 0, "\(plan.message)")
+    #expect(plan.output.contains(#""a\U0000001b[31m'\"\\.mp4""#), "\(plan.output)")
+    let again = try File(plan.output).check()
+    #expect(again.status == 0, "\(again.message)")
+    #expect(again.output == plan.output)
+  }
+
   @Test("a changed password begins its camera anew, and one that has ended is left alone")
   func changedPassword() throws {
     let server = try RTSPSendTests.Server(

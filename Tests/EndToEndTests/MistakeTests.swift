@@ -319,6 +319,17 @@ struct MistakeTests {
     #expect(try Data(contentsOf: URL(fileURLWithPath: folder + "/in.rtp4")) == before)
   }
 
+  @Test("a name that is no UTF-8 is refused, and no file of another name is made")
+  func bytesThatAreNoText() throws {
+    let folder = try TemporaryFolder()
+    let recording = try Self.recording.get()
+    let line = "cd \(folder.path) && \(Product.rtpRecv) \(recording) -o $'\\xff.mp4'"
+    let process = try RunningProcess("bash", ["-c", line])
+    #expect(try process.waitForExit() == 64)
+    #expect(process.standardError.contains("UTF-8"), "\(process.standardError)")
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == [])
+  }
+
   @Test func aPatternOfAnOddSizeIsRefusedWithTheNextOne() throws {
     let sender = try RunningProcess(
       Product.rtpSend, ["pattern", "udp://127.0.0.1:9", "--size", "322x241"])

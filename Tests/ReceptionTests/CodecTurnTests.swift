@@ -78,14 +78,98 @@ import Testing
     #expect(sender.stream.phase == .receiving(next.codec, payloadType: 96))
   }
 
-  @Test("a picture behind a break waits for half a second, and not for the next one")
+  @Test(
+    "another codec is known by what follows the first packet of its first picture",
+    arguments: [
+      (Material.h264, Material.h265, [Material.h265.delimiter]),
+      (.h264, .h265, [Material.h265.supplementalInformation]),
+      (.h264, .h265, [Material.h265.delimiter, Material.h265.supplementalInformation]),
+      (.h265, .h264, [Material.h264.delimiter]),
+      (.h265, .h264, [Material.h264.supplementalInformation]),
+    ])
+  func changeBehindADelimiter(_ former: Material, _ next: Material, leading: [[UInt8]]) throws {
+    var sender = try Sender(beginningWith: former)
+    #expect(sender.take() == 1)
+    for _ in 0..<2 {
+      sender.now = sender.now.advanced(by: Self.interval)
+      sender.send(former.slice, isLast: true)
+      #expect(sender.take() == 1)
+    }
+    sender.now = sender.now.advanced(by: Self.interval)
+    for unit in leading + next.parameterSets { sender.send(unit) }
+    sender.send(next.keySlice, isLast: true)
+    let first = sender.stream.next(at: sender.now)
+    let unit = try #require(first)
+    #expect(sender.stream.phase == .receiving(next.codec, payloadType: 96))
+    // With all that came before the slice.
+    #expect(unit.units.count == leading.count + next.parameterSets.count + 1)
+    #expect(unit.integrity == .whole)
+    #expect(sender.take() == 0)
+  }
+
+  @Test("units of Dolby Vision behind a small picture change no codec and delay nothing")
+  func dolbyVision() throws {
+    var sender = try Sender(beginningWith: .h265)
+    #expect(sender.take() == 1)
+    // Of type TSA_R and STSA_R, whose headers H.264 has too.
+    for slice in ["0601d0246c414ffed68cb111", "0a01d0246c414ffed68cb111"] {
+      sender.now = sender.now.advanced(by: Self.interval)
+      sender.send(bytes(slice))
+      sender.send(bytes("7c0119086c414ffed6"), isLast: true)
+      #expect(sender.take() == 1)
+    }
+    sender.now = sender.now.advanced(by: Self.interval)
+    sender.send(bytes("0601d0246c414ffed68cb111"), isLast: true)
+    #expect(sender.take() == 1)
+    #expect(sender.stream.phase == .receiving(H265.codec, payloadType: 96))
+  }
+
+  @Test(
+    "an access unit that begins with a unit of no codec waits for nothing",
+    arguments: [(Material.h264, "1e01ff80"), (.h265, "2c01ff80"), (.h265, "7c01ff80")])
+  func unknownBeginning(_ material: Material, unit: String) throws {
+    var sender = try Sender(beginningWith: material)
+    #expect(sender.take() == 1)
+    for _ in 0..<3 {
+      sender.now = sender.now.advanced(by: Self.interval)
+      sender.send(bytes(unit))
+      sender.send(material.slice, isLast: true)
+      #expect(sender.take() == 1, "\(unit)")
+    }
+  }
+
+  @Test("a picture behind a break that can be of no other codec waits for nothing")
+  func certainBehindABreak() throws {
+    for material in Material.all {
+      var sender = try Sender(beginningWith: material)
+      #expect(sender.take() == 1)
+      sender.now = sender.now.advanced(by: Self.interval)
+      let arrival = sender.now
+      sender.lose(100)
+      sender.send(material.slice, isLast: true)
+      var count = sender.take()
+      while count == 0, let deadline = sender.stream.deadline {
+        sender.now = deadline
+        count = sender.take()
+      }
+      #expect(count == 1)
+      // So long what is missing may come late.
+      #expect(sender.now == arrival.advanced(by: .milliseconds(200)))
+    }
+  }
+
+  @Test(
+    """
+    a picture behind a break that may be of either codec waits for half a second, and not for the \
+    next one
+    """)
   func deadline() throws {
-    var sender = try Sender(beginningWith: .h264)
+    var sender = try Sender(beginningWith: .h265)
     #expect(sender.take() == 1)
     sender.now = sender.now.advanced(by: Self.interval)
     let arrival = sender.now
     sender.lose(100)
-    sender.send(Material.h264.slice, isLast: true)
+    sender.send(bytes("0601d0246c414ffed68cb111"), isLast: true)
     var count = sender.take()
     #expect(count == 0)
     while count == 0, let deadline = sender.stream.deadline {

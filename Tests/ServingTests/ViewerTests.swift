@@ -18,7 +18,8 @@ struct ViewerTests {
 
     /// The next picture; a key picture has parameter sets unless `sets` says otherwise.
     mutating func next(
-      isKey: Bool = false, sets: [[UInt8]] = Material.h264.parameterSets, time: Int64? = nil
+      isKey: Bool = false, sets: [[UInt8]] = Material.h264.parameterSets, time: Int64? = nil,
+      gaps: [AccessUnit.Gap] = []
     ) -> BrowserUnit {
       var bytes = ByteBuffer()
       var units: [NALUnit] = []
@@ -35,7 +36,7 @@ struct ViewerTests {
         AccessUnit(
           codec: H264.codec, bytes: bytes, units: units,
           time: MediaTime(ticks: (time ?? number) * 3600, timescale: 90_000),
-          firstArrival: arrival, lastArrival: arrival, isRandomAccess: isKey))
+          firstArrival: arrival, lastArrival: arrival, gaps: gaps, isRandomAccess: isKey))
     }
   }
 
@@ -53,7 +54,7 @@ struct ViewerTests {
     var stream = Stream()
     var group = PictureGroup()
     group.append(stream.next())
-    #expect(!group.isUsable)
+    #expect(group.units.isEmpty)
     for isKey in [true, false, false, true, false] { group.append(stream.next(isKey: isKey)) }
     var queue = ViewerQueue(group, at: Self.at(0))
     queue.append(stream.next(), at: Self.at(1))
@@ -68,11 +69,11 @@ struct ViewerTests {
     var group = PictureGroup()
     group.append(stream.next(isKey: true))
     for _ in 0..<20 { group.append(stream.next()) }
-    #expect(!group.isUsable)
+    #expect(group.units.isEmpty)
     group.append(stream.next(isKey: true))
-    #expect(group.isUsable)
+    #expect(!group.units.isEmpty)
     group.append(stream.next(), within: 1 << 20)
-    #expect(!group.isUsable)
+    #expect(group.units.isEmpty)
   }
 
   @Test func aViewerThatLagsIsTakenToTheNewestKeyPicture() {
@@ -162,6 +163,46 @@ struct ViewerTests {
     #expect(stream.next().format == nil)
   }
 
+  @Test func aKeyPictureWhoseSetsWereLostGetsThem() {
+    var stream = Stream()
+    _ = stream.next(isKey: true)
+    let before = AccessUnit.Gap(unitIndex: 0, packets: 1)
+    let bare = stream.next(isKey: true, sets: [], gaps: [before]).unit
+    #expect(bare.units.map(\.type) == [7, 8, 5])
+    #expect(bare.gaps == [before])
+    // One packet is missing behind a set, and others behind the slice.
+    let gaps = [1, 2].map { AccessUnit.Gap(unitIndex: $0, packets: 2) }
+    let torn = stream.next(
+      isKey: true, sets: [Material.h264.parameterSets[0]], gaps: gaps
+    ).unit
+    #expect(torn.units.map(\.type) == [7, 8, 5])
+    #expect(torn.gaps.map(\.unitIndex) == [2, 3])
+  }
+
+  @Test func aPictureThatIsOfferedTwiceComesOnce() {
+    var stream = Stream()
+    var group = PictureGroup()
+    let key = stream.next(isKey: true)
+    group.append(key)
+    var queue = ViewerQueue(group, at: Self.at(0))
+    queue.append(key, at: Self.at(1))
+    #expect(Self.all(&queue).count == 1)
+  }
+
+  @Test func theFormatOfTheSoundIsToldForEachCamera() {
+    var backlog = ViewerBacklog()
+    let sound = SoundUnit(
+      format: SoundFormat(codec: G711.muLaw, sampleRate: 8000, channels: 1),
+      bytes: ByteBuffer(repeating: 0, count: 160), time: MediaTime(ticks: 0, timescale: 8000),
+      sampleCount: 160, firstArrival: Self.at(0), lastArrival: Self.at(0))
+    for camera in [0, 0, 1] as [UInt16] { backlog.append(sound, of: camera) }
+    var told: [UInt16] = []
+    while let message = backlog.next() {
+      if case .soundFormat(let camera, _) = message { told.append(camera) }
+    }
+    #expect(told == [0, 1])
+  }
+
   @Test func aStreamThatReordersKeepsItsSets() throws {
     var stream = Stream()
     _ = stream.next(isKey: true, time: 0)
@@ -169,6 +210,10 @@ struct ViewerTests {
     _ = stream.next(time: 2)
     let format = try #require(stream.next(isKey: true, time: 8).format)
     #expect(format.sets == format.sentSets)
+    // A player that is told a format begins anew, and shows nothing of what it holds.
+    _ = stream.next(time: 12)
+    _ = stream.next(time: 10)
+    #expect(stream.next(isKey: true, time: 16).format === format)
   }
 
   @Test(

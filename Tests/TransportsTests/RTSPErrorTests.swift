@@ -13,7 +13,7 @@ struct RTSPErrorTests {
       .connectTimedOut(seconds: 10), .noResponse(method: "PLAY", seconds: 10),
       .noMedia(seconds: 5), .mediaStopped(seconds: 5), .redirectedTooOften(limit: 3),
       .redirectRefused(to: hostile), .framingLost(skipped: 65_536),
-      .messageTooLarge(what: hostile, limit: 1), .connectionClosed,
+      .messageTooLarge(what: hostile, limit: 1), .invalidLength(hostile), .connectionClosed,
       .sessionDescription(.notADescription), .emptyDescription, .noSuchStream(.firstVideo),
       .noKnownMedia, .noSuchStream(.number(7)), .unsupportedProfile(hostile), .deliveryRefused,
     ]

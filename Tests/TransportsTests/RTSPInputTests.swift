@@ -307,6 +307,18 @@ import Testing
   }
 
   @Test(
+    "a length that is none is told apart from one that is too large",
+    arguments: [
+      ("-1", RTSPError.invalidLength("-1")), ("twelve", .invalidLength("twelve")),
+      ("9223372036854775808", .messageTooLarge(what: "body", limit: 131_072)),
+      ("131073", .messageTooLarge(what: "body", limit: 131_072)),
+    ])
+  func lengths(_ length: String, _ error: RTSPError) {
+    let text = "RTSP/1.0 200 OK\r\nContent-Length: \(length)\r\n\r\n"
+    #expect(throws: error) { _ = try take([Array(text.utf8)]) }
+  }
+
+  @Test(
     "what begins and does not end is given up in its time",
     arguments: [
       (Array("RTSP/1.0 200 OK\r\nCSeq".utf8), 10), (Array("RTS".utf8), 10),

@@ -123,6 +123,18 @@ struct RTSPTunnelTests {
     try await expect(.refused(method: "POST", status: 403, reason: "Forbidden"), service)
   }
 
+  @Test("a reset while the tunnel opens is the end of the connection, in words of this program")
+  func reset() async throws {
+    let service = Service { _, _ in nil }
+    let server = try await serve(service)
+    let transport = try RTSPTransport(server.url, .http)
+    let opening = Task { try await transport.open(delivering: RecordingSink()) }
+    _ = try await service.heads.first(1)
+    try await server.reset()
+    await #expect(throws: RTSPError.connectionClosed) { try await opening.value }
+    try await server.close()
+  }
+
   private func expect(
     _ error: RTSPError, _ service: TunnelFarEnd.Service,
     configure: (inout RTSPConfiguration) -> Void = { _ in }

@@ -177,7 +177,25 @@ extension FleetPlan.Camera {
         (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte)
           || (0x61...0x7A).contains(byte) || [0x2D, 0x2E, 0x2F, 0x5F].contains(byte)
       }
-    return isPlain ? text : "'\(text.replacing("'", with: "''"))'"
+    guard !isPlain else { return text }
+    guard text.unicodeScalars.contains(where: isUnprintable) else {
+      return "'\(text.replacing("'", with: "''"))'"
+    }
+    // Only these quotation marks know escapes.
+    return text.unicodeScalars.reduce(into: "\"") { quoted, scalar in
+      switch scalar {
+      case "\"", "\\": quoted += "\\\(scalar)"
+      case _ where isUnprintable(scalar):
+        let digits = String(scalar.value, radix: 16)
+        quoted += "\\U" + String(repeating: "0", count: 8 - digits.count) + digits
+      default: quoted.unicodeScalars.append(scalar)
+      }
+    } + "\""
+  }
+
+  /// Whether a terminal could be changed by it.
+  private static func isUnprintable(_ scalar: Unicode.Scalar) -> Bool {
+    String(scalar).printable != String(scalar)
   }
 }
 

@@ -25,6 +25,8 @@ final class BoxSession {
   private var pieceNumber: UInt32 = 0
   private var memory = 0
   private let returned = ReturnedFrames()
+  /// The memory of each frame that is used here.
+  private var lent: [UInt32: UInt32] = [:]
   private let pool: FramePool
 
   /// Opens a decoder in the process behind `channel`, once that is ready.
@@ -71,13 +73,20 @@ final class BoxSession {
     try write([head, unit.bytes])
     let request = BoxRequest.decode(
       number: number, head: head.readableBytes, body: unit.bytes.readableBytes,
-      returned: returned.take())
+      returned: takeReturned())
     try channel.send(request.message)
   }
 
   /// Has every picture come out; ``reports(_:)`` follows.
   func beginFlush() throws(BoxFault) {
-    try channel.send(BoxRequest.flush(returned: returned.take()).message)
+    try channel.send(BoxRequest.flush(returned: takeReturned()).message)
+  }
+
+  /// The frames that are not used here any more, of which the process is told now.
+  private func takeReturned() -> [UInt32] {
+    let numbers = returned.take()
+    for number in numbers { lent[number] = nil }
+    return numbers
   }
 
   /// Takes what the process says until it is done with what was asked.
@@ -89,7 +98,9 @@ final class BoxSession {
     var end = Instant.now.advanced(by: box.longestWork)
     while true {
       let rest = Instant.now.duration(to: end)
-      let report = try report(within: min(box.patience, max(rest, .zero)))
+      // Also where it has said more already.
+      guard rest > .zero else { throw .silent }
+      let report = try report(within: min(box.patience, rest))
       switch report {
       case .done(let threads, let permille): return (threads, permille)
       case .needsMemory(let count): try grant(count)
@@ -159,6 +170,8 @@ final class BoxSession {
     guard let piece = pieces.removeValue(forKey: number) else {
       throw .breach("it drops memory that it does not have")
     }
+    // It would not count any more, and still be there.
+    guard !lent.values.contains(number) else { throw .breach("it drops memory of a frame") }
     memory -= piece.count
   }
 
@@ -186,14 +199,18 @@ final class BoxSession {
     guard let base = unsafe piece.bytes.baseAddress?.assumingMemoryBound(to: UInt8.self),
       let frame = unsafe pool.take()
     else { throw .notStarted(code: ENOMEM) }
-    let lent = unsafe Unmanaged.passRetained(LentFrame(report.number, piece, returned))
+    guard lent.updateValue(report.memory, forKey: report.number) == nil else {
+      unsafe pool.recycle(frame)
+      throw .breach("a frame has the number of another")
+    }
+    let loan = unsafe Unmanaged.passRetained(LentFrame(report.number, piece, returned))
     let buffer = unsafe av_buffer_create(
       base, piece.count,
       { opaque, _ in
         if let opaque = unsafe opaque { unsafe Unmanaged<LentFrame>.fromOpaque(opaque).release() }
-      }, lent.toOpaque(), AV_BUFFER_FLAG_READONLY)
+      }, loan.toOpaque(), AV_BUFFER_FLAG_READONLY)
     guard unsafe buffer != nil else {
-      unsafe lent.release()
+      unsafe loan.release()
       unsafe pool.recycle(frame)
       throw .notStarted(code: ENOMEM)
     }

@@ -33,6 +33,8 @@ final class BoxedDecoder: UnitDecoding {
   private var isOver = false
   private var hasTriedAgain = false
   private var number: Int64 = 0
+  /// Whether a process has had anything of a stream, which may be what ends it.
+  private var hasGivenMedia = false
   /// What a process has that has no frame and no failure yet.
   private var inside: [Int64: UnitRecord] = [:]
 
@@ -63,6 +65,7 @@ final class BoxedDecoder: UnitDecoding {
     // A process that died in between is replaced before it gets the unit.
     for _ in 0..<2 {
       guard let session = openSession() else { break }
+      hasGivenMedia = true
       do throws(BoxFault) {
         try session.begin(unit, number: number + 1)
       } catch {
@@ -160,6 +163,7 @@ final class BoxedDecoder: UnitDecoding {
       let opened = try BoxSession(
         over: process.channel, of: box, codec: codec, configuration: configuration, pool: pool
       ) { walls throws(BoxFault) in try check(walls) }
+      hasGivenMedia = hasGivenMedia || !sets.units.isEmpty
       try opened.take(parameterSets: sets.units)
       if !sets.units.isEmpty { _ = try opened.reports { _ throws(BoxFault) in } }
       session = opened
@@ -176,7 +180,7 @@ final class BoxedDecoder: UnitDecoding {
   /// Whether the first process may have been ended by chance, by somebody who was short of memory:
   /// what cannot be started fails twice.
   private func mayTryAgain(after fault: BoxFault) -> Bool {
-    guard fault == .ended, number == 0, !hasTriedAgain else { return false }
+    guard fault == .ended, !hasGivenMedia, !hasTriedAgain else { return false }
     hasTriedAgain = true
     process?.end()
     process = nil
@@ -203,7 +207,7 @@ final class BoxedDecoder: UnitDecoding {
     let status = process?.end() ?? 0
     process = nil
     // Whoever has decoded in a box does not go on without one.
-    guard number == 0 else {
+    guard !hasGivenMedia else {
       pause.noteLoss()
       return onEvent(.lost(cause: fault.words(status: status)))
     }

@@ -9,7 +9,7 @@ extension Recorder {
     guard case .opening(let opening) = state else { return }
     // Sound may begin later than the pictures. A second is enough also for sound that the far end
     // describes: cameras describe it and send none, and the readers of pipes want to see something.
-    let isComplete = hasBegun || input.track.sound != nil
+    let isComplete = input.track.isCurrent || hasBegun && input.track.sound == nil
     let isReady =
       if let depth = depth(for: opening), isComplete {
         opening.pictures > depth && rhythm.isKnown || opening.isLong
@@ -79,13 +79,18 @@ extension Recorder {
     opening.format?.reorderDepth.map { max($0, learnedDepth ?? 0) } ?? learnedDepth
   }
 
-  /// Ends the file because what follows belongs to another time; a pipe goes on.
+  /// Ends the file because what follows belongs to another time.
+  ///
+  /// A pipe goes on, and so does a file whose pictures need those before (`isContinued`), up to the
+  /// next one with which another can begin.
   mutating func separate(
-    because reason: FileReason, at time: MediaTime?
+    because reason: FileReason, at time: MediaTime?, isContinued: Bool = false
   ) throws(RecordingError) {
-    guard !configuration.canContinue else { return try end(because: reason) }
+    guard isContinued || !configuration.canContinue else { return try end(because: reason) }
     if case .opening(let opening) = state { try open(opening) }
     guard case .recording(var file) = state else { return }
+    writeHeld(to: &file)
+    if isContinued { overdue = reason }
     if reason == .clock, let time { file.resume(at: time) }
     state = .recording(file)
   }
@@ -98,6 +103,7 @@ extension Recorder {
     defer {
       state = .waiting
       if reason != .time { entries.beginAnew() }
+      overdue = nil
       keys.beginFile()
     }
     guard case .recording(var file) = state else { return }

@@ -18,9 +18,10 @@ extension Recorder {
     guard configuration.container.holdsPictures, entries.isEntry(unit), !isPausing else { return }
     input.flush()
     try drain()
-    if case .recording = state, !configuration.canContinue { throw .cannotChange(.track) }
+    let hasBegun = if case .recording = state { true } else { false }
     let entries = entries
     try end(because: .track)
+    guard !hasBegun || configuration.canContinue else { throw .cannotChange(.track) }
     self.entries = entries
     input.endSoundAlone()
   }
@@ -97,8 +98,8 @@ extension Recorder {
     }
     if case .recording(let file) = state {
       if file.sound != sample.sound {
-        guard configuration.canContinue else { throw .cannotChange(.track) }
         try end(because: .track)
+        guard configuration.canContinue else { throw .cannotChange(.track) }
       } else if configuration.canContinue,
         let reason = reasonToEnd(
           after: file.age(at: sample.start), clockOffset: file.clockOffset)

@@ -76,6 +76,8 @@ struct Recorder {
   var keys = KeyDistances()
   /// Whether a file has been begun before.
   var hasBegun = false
+  /// Why the file ends before the next picture with which another can begin.
+  var overdue: FileReason?
   /// How long this file is to be.
   var segment: Duration?
   /// A picture after which the file may end: if it does, the next one says how long this lasts.
@@ -160,7 +162,7 @@ struct Recorder {
     unfiled += nextSound.reduce(0) { $0 + $1.items }
     nextSound = []
     if held != nil { unfiled += 1 }
-    held = nil
+    (held, overdue) = (nil, nil)
     actions.removeAll()
     state = .waiting
     entries.beginAnew()
@@ -176,16 +178,18 @@ struct Recorder {
     if let reason = continuity.judge(
       unit.time, arrival: unit.firstArrival, isKey: unit.isEntryPoint)
     {
-      try separate(because: reason, at: unit.time)
+      try separate(
+        because: reason, at: unit.time, isContinued: reason == .clock && unit.needsThoseBefore)
     }
     newestPicture = (unit.time.nanoseconds, unit.firstArrival)
     rhythm.note(unit)
     let own = entries.noteSets(of: unit)
     let isEntry = entries.isEntry(unit)
     if isEntry, let reason = reasonToEnd(before: unit, with: own) {
-      guard configuration.canContinue else { throw .cannotChange(reason) }
       if reason == .time { keys.noteEnd(before: unit.time, segment: segment) }
       try end(because: reason, before: unit.time)
+      // What came before is whole.
+      guard configuration.canContinue else { throw .cannotChange(reason) }
     }
     if isEntry { keys.note(unit.time) }
     switch takeState() {
@@ -277,6 +281,7 @@ struct Recorder {
     else { return .parameters }
     // A pipe is one file, whatever the clocks do.
     guard configuration.canContinue else { return nil }
+    if let overdue { return overdue }
     let age = file.age(at: unit.time.nanoseconds)
     if let reason = reasonToEnd(after: age, clockOffset: file.clockOffset) { return reason }
     // Sound that came too late for the file is in the next one.

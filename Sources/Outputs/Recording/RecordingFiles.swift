@@ -112,7 +112,14 @@ final class RecordingFiles: OutputDestination {
   func write(_ items: [OutputItem]) throws {
     defer { noteFindings() }
     for item in items {
-      try recorder?.take(item)
+      do {
+        try recorder?.take(item)
+      } catch {
+        // What came before it is no part of the failure.
+        try? perform()
+        try? flush()
+        throw error
+      }
       try perform()
       // After a stall much comes at once, of which a file that cannot be written costs no more.
       if records.count >= Self.mostRecords { try attempt(flush) }
@@ -134,7 +141,7 @@ final class RecordingFiles: OutputDestination {
 
   func close() {
     closeFile()
-    retention?.finish()
+    retention?.finish(until: deadline.instant)
   }
 
   // MARK: - Files

@@ -59,10 +59,12 @@ final class Retention: Sendable {
   /// Has the thread look for files to delete; one look is as good as several.
   func look() { request.update { $0.isWanted = true } }
 
-  /// Ends the thread after a last look, for which it waits unless the disk stalls.
-  func finish() {
+  /// Ends the thread after a last look, for which it waits, until `deadline` at the latest, unless
+  /// the disk stalls.
+  func finish(until deadline: Instant? = nil) {
     request.update { ($0.isWanted, $0.isClosed) = (true, true) }
-    request.wait(until: .now.advanced(by: Self.patience)) { $0.isDone ? () : nil }
+    let end = Instant.now.advanced(by: Self.patience)
+    request.wait(until: min(end, deadline ?? end)) { $0.isDone ? () : nil }
   }
 
   /// Blocks the thread until it is to look; `false` when there is nothing more to look after.

@@ -56,6 +56,8 @@ struct SoundTrack {
 
   /// What is recorded now; `nil` before the first unit.
   private(set) var sound: SoundDescription?
+  /// Whether it is that of the current connection; another one may bring other sound.
+  private(set) var isCurrent = false
   /// Why the sound cannot be recorded.
   private(set) var failure: String?
   /// What the sound was and has become, since it was first encoded anew because the container
@@ -117,6 +119,7 @@ struct SoundTrack {
   /// - Returns: what the encoder still has for the file that ends.
   mutating func interrupt(isContinued: Bool) -> [Sample] {
     guard !isContinued else { return [] }
+    isCurrent = false
     filling.restart()
     return finish()
   }
@@ -124,6 +127,7 @@ struct SoundTrack {
   /// `unit` as it came, after the silence that belongs before it.
   private mutating func copies(of unit: SoundUnit, at start: Int64) -> [Sample] {
     guard let sound else { return [] }
+    isCurrent = true
     let copy = Sample(
       sound: sound, bytes: unit.bytes, start: start, count: unit.sampleCount, items: 1,
       arrival: unit.firstArrival)
@@ -159,6 +163,7 @@ struct SoundTrack {
           change = (unit.format.codec.name, encoder.format.codec.name)
         }
       }
+      isCurrent = true
       var packets: [SoundEncoder.Packet] = []
       for piece in pieces {
         packets += encoder.encode(piece.values)

@@ -9,7 +9,8 @@ final class RequestBound: ChannelInboundHandler, RemovableChannelHandler {
 
   /// Browsers send about 1 kB, and cookies of other programs on the same host.
   static let longest = 16 << 10
-  /// How long a request may take to come, and an idle connection may stay.
+  /// How long a request may take to come, an idle connection may stay, and a client may take
+  /// nothing of its answer.
   static let patience = TimeAmount.seconds(15)
 
   private var received = 0
@@ -37,11 +38,22 @@ final class RequestBound: ChannelInboundHandler, RemovableChannelHandler {
     context.fireChannelRead(data)
   }
 
-  /// Notes that a request has come, or has been answered.
-  func note(isAnswering: Bool, _ context: ChannelHandlerContext) {
+  /// Notes that a request has come; how long its answer takes is not the client's fault.
+  func noteRequest(_ context: ChannelHandlerContext) {
+    connections.note(context.channel, isInUse: true)
+    timer?.cancel()
+  }
+
+  /// Notes that the answer begins, or that the client has taken a part of it.
+  func noteProgress(_ context: ChannelHandlerContext) {
+    if context.channel.isActive { beginWait(context) }
+  }
+
+  /// Notes that the client has the answer.
+  func noteAnswered(_ context: ChannelHandlerContext) {
     // What comes behind a request belongs to the next one, and counts for it.
-    if !isAnswering { received = 0 }
-    connections.note(context.channel, isInUse: isAnswering)
+    received = 0
+    connections.note(context.channel, isInUse: false)
     beginWait(context)
   }
 

@@ -8,6 +8,9 @@ final class RequestExchange: ChannelInboundHandler, RemovableChannelHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias OutboundOut = HTTPServerResponsePart
 
+  /// So much of an answer shows that the client takes it.
+  private static let part = 64 << 10
+
   private let rules: AccessRules
   private let routes: Routes
   private let bound: RequestBound
@@ -26,7 +29,7 @@ final class RequestExchange: ChannelInboundHandler, RemovableChannelHandler {
     case .end:
       guard let head else { return }
       self.head = nil
-      bound.note(isAnswering: true, context)
+      bound.noteRequest(context)
       answer(head, context)
     }
   }
@@ -54,15 +57,22 @@ final class RequestExchange: ChannelInboundHandler, RemovableChannelHandler {
   ) {
     var response = answer.head
     if !head.isKeepAlive { response.headers.add(name: "Connection", value: "close") }
-    context.write(wrapOutboundOut(.head(response)), promise: nil)
-    if head.method != .HEAD, answer.body.readableBytes > 0 {
-      context.write(wrapOutboundOut(.body(.byteBuffer(answer.body))), promise: nil)
-    }
     let bounds = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+    bound.noteProgress(context)
+    context.write(wrapOutboundOut(.head(response)), promise: nil)
+    var rest = head.method == .HEAD ? ByteBuffer() : answer.body
+    while let part = rest.readSlice(length: min(rest.readableBytes, Self.part)),
+      part.readableBytes > 0
+    {
+      context.write(wrapOutboundOut(.body(.byteBuffer(part)))).assumeIsolated().whenSuccess {
+        let (handler, context) = bounds.value
+        handler.bound.noteProgress(context)
+      }
+    }
     context.writeAndFlush(wrapOutboundOut(.end(nil))).assumeIsolated().whenComplete { _ in
       let (handler, context) = bounds.value
       guard head.isKeepAlive else { return context.close(promise: nil) }
-      handler.bound.note(isAnswering: false, context)
+      handler.bound.noteAnswered(context)
     }
   }
 

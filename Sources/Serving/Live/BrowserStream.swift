@@ -18,7 +18,8 @@ struct BrowserStream: Sendable {
   private static let most = 64
 
   mutating func take(_ unit: AccessUnit) -> BrowserUnit {
-    if let lastTime, unit.time.timescale == lastTime.timescale, unit.time.ticks < lastTime.ticks,
+    if !reorders, let lastTime, unit.time.timescale == lastTime.timescale,
+      unit.time.ticks < lastTime.ticks,
       unit.time.nanoseconds(since: lastTime) > -Self.longestReordering
     {
       reorders = true

@@ -19,7 +19,7 @@ final class BrowserUnit: Sendable {
 
   /// With all parameter sets before a key picture.
   var unit: AccessUnit {
-    guard let format, sent.gaps.isEmpty else { return sent }
+    guard let format else { return sent }
     return made.withLock { made in
       let unit = made ?? sent.with(format.sets)
       made = unit
@@ -34,6 +34,8 @@ extension AccessUnit {
     let room = bytes.readableBytes + sets.reduce(0) { $0 + $1.readableBytes + 4 }
     var bytes = ByteBufferAllocator().buffer(capacity: room)
     var units: [NALUnit] = []
+    // Where each unit is now; of one that is left out, what follows it.
+    var places: [Int: Int] = [:]
     func write(_ part: ByteBuffer, isWhole: Bool = true) {
       bytes.writeBytes(AnnexB.startCode)
       units.append(
@@ -45,9 +47,15 @@ extension AccessUnit {
     let delimiter = codec.accessUnitDelimiterType
     for part in self.units where part.type == delimiter { write(self.bytes(of: part)) }
     for set in sets { write(set) }
-    for part in self.units
-    where part.type != delimiter && !codec.parameterSetTypes.contains(part.type) {
+    for (index, part) in self.units.enumerated() where part.type != delimiter {
+      places[index] = units.count
+      guard !codec.parameterSetTypes.contains(part.type) else { continue }
       write(self.bytes(of: part), isWhole: part.isWhole)
+    }
+    // What is missing before all else stays there.
+    let gaps = self.gaps.map { gap in
+      let place = gap.unitIndex == 0 ? 0 : places[gap.unitIndex] ?? units.count
+      return Gap(unitIndex: place, packets: gap.packets)
     }
     var unit = AccessUnit(
       codec: codec, bytes: bytes, units: units, time: time, firstArrival: firstArrival,

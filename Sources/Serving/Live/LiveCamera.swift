@@ -138,14 +138,16 @@ public final class LiveCamera: Sendable {
     tell(number, event)
   }
 
-  /// Notes, once, that pictures for the page are decoded with less of a box than there should be.
+  /// Notes, once, that pictures for the page are decoded with less of a box than there should be,
+  /// or not at all.
   func note(_ event: DecoderBoxEvent) {
     let words: String? =
       switch event {
       case .absent(let reason): "pictures for the page are decoded without a sandbox: \(reason)"
       case .incomplete(let missing):
         "this system has no \(missing), so the sandbox of the page's decoder lacks it"
-      case .lost, .failed: nil
+      case .failed(let error): "pictures for the page cannot be decoded: \(error)"
+      case .lost: nil
       }
     let isNews = state.withLock { state in
       defer { state.hasSaidUnboxed = state.hasSaidUnboxed || words != nil }

@@ -14,9 +14,6 @@ struct PictureGroup: Sendable {
   private(set) var units: [BrowserUnit] = []
   private var bytes = 0
 
-  /// Whether a viewer can begin now.
-  var isUsable: Bool { !units.isEmpty }
-
   /// Takes the next unit; a group of more than `limit` bytes is forgotten.
   mutating func append(_ unit: BrowserUnit, within limit: Int = Self.limits.bytes) {
     if unit.isKey {

@@ -35,8 +35,10 @@ final class JPEGFeed: Sendable {
     onEvent: @escaping @Sendable (DecoderBoxEvent) -> Void
   ) {
     queue.async { [self] in
-      let decoder = try? Self.decoder(of: codec, in: box, deliver, onEvent)
-      state.withLock { $0.decoder = decoder }
+      do throws(DecoderError) {
+        let decoder = try Self.decoder(of: codec, in: box, deliver, onEvent)
+        state.withLock { $0.decoder = decoder }
+      } catch { return onEvent(.failed(error)) }
       for unit in group.units { decode(unit) }
     }
   }

@@ -21,7 +21,7 @@ struct ViewerBacklog: Sendable {
 
   private var texts = CircularBuffer<ByteBuffer>()
   private var sound = CircularBuffer<(camera: UInt16, unit: SoundUnit)>()
-  private var toldSound: SoundFormat?
+  private var toldSound: (camera: UInt16, format: SoundFormat)?
   private var watched: [UInt16: Watched] = [:]
   /// The cameras that are watched, in the order in which they have their turn.
   private var turns: [UInt16] = []
@@ -69,8 +69,8 @@ struct ViewerBacklog: Sendable {
   mutating func next() -> ViewerMessage? {
     if let text = texts.popFirst() { return .text(text) }
     if let (camera, unit) = sound.first {
-      guard toldSound == unit.format else {
-        toldSound = unit.format
+      guard let toldSound, toldSound.camera == camera, toldSound.format == unit.format else {
+        toldSound = (camera, unit.format)
         return .soundFormat(camera: camera, unit)
       }
       sound.removeFirst()

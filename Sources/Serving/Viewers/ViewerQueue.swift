@@ -1,4 +1,5 @@
 import BlockingIO
+import NIOCore
 import RTPWire
 
 /// The pictures of one camera that wait for one viewer.
@@ -16,7 +17,9 @@ struct ViewerQueue: Sendable {
     let skipped: Int
   }
 
-  private var waiting: ArraySlice<(unit: BrowserUnit, since: Instant)> = []
+  private var waiting = CircularBuffer<(unit: BrowserUnit, since: Instant)>()
+  /// The newest one: a camera may offer it to somebody who has begun with its group meanwhile.
+  private var newest: BrowserUnit?
   private var bytes = 0
   private var skipped = 0
   private var awaitsKey = true
@@ -32,6 +35,8 @@ struct ViewerQueue: Sendable {
   var first: BrowserUnit? { waiting.first?.unit }
 
   mutating func append(_ unit: BrowserUnit, at now: Instant) {
+    guard unit !== newest else { return }
+    newest = unit
     if awaitsKey, !unit.isKey {
       if hasBegun { skipped += 1 }
       return
@@ -47,11 +52,11 @@ struct ViewerQueue: Sendable {
   /// Leaves out what comes before the newest key picture; everything, if none waits.
   private mutating func catchUp() {
     let key = waiting.lastIndex { $0.unit.isKey }
-    let kept = key.map { waiting[$0...] } ?? []
+      .map { waiting.distance(from: waiting.startIndex, to: $0) }
     // A group of pictures that is too much by itself is no use.
-    let isKept = key != waiting.startIndex && !kept.isEmpty
-    skipped += waiting.count - (isKept ? kept.count : 0)
-    waiting = isKept ? ArraySlice(Array(kept)) : []
+    let leftOut = key.map { $0 > 0 ? $0 : waiting.count } ?? waiting.count
+    skipped += leftOut
+    waiting.removeFirst(leftOut)
     bytes = waiting.reduce(0) { $0 + $1.unit.size }
     awaitsKey = waiting.isEmpty
   }

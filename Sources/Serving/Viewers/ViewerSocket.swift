@@ -10,6 +10,8 @@ final class ViewerSocket: ChannelInboundHandler {
   typealias InboundIn = WebSocketFrame
   typealias OutboundOut = WebSocketFrame
 
+  /// So much of a picture shows that the browser takes it: a large one may take minutes.
+  private static let part = 64 << 10
   /// Commands are short.
   static let longestFrame = 1 << 10
   /// Browsers answer by themselves, and take connections for dead that are silent for a minute
@@ -104,12 +106,30 @@ final class ViewerSocket: ChannelInboundHandler {
         context.write(wrapOutboundOut(frame), promise: nil)
       case .media(let head, let media):
         let first = WebSocketFrame(fin: false, opcode: .binary, data: head)
-        let second = WebSocketFrame(fin: true, opcode: .continuation, data: media)
         context.write(wrapOutboundOut(first), promise: nil)
-        context.write(wrapOutboundOut(second), promise: nil)
+        write(media, context)
       }
     }
     if hasWritten { context.flush() }
+  }
+
+  private func write(_ media: ByteBuffer, _ context: ChannelHandlerContext) {
+    var rest = media
+    let bounds = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+    while rest.readableBytes > Self.part, let part = rest.readSlice(length: Self.part) {
+      let frame = WebSocketFrame(fin: false, opcode: .continuation, data: part)
+      context.write(wrapOutboundOut(frame)).assumeIsolated().whenSuccess {
+        bounds.value.0.noteProgress()
+      }
+    }
+    let last = WebSocketFrame(fin: true, opcode: .continuation, data: rest)
+    context.write(wrapOutboundOut(last), promise: nil)
+  }
+
+  /// A pong stands behind what the browser takes.
+  private func noteProgress() {
+    lastSign = .now
+    if fullSince != nil { fullSince = lastSign }
   }
 
   private func ping(_ context: ChannelHandlerContext) {

@@ -27,6 +27,8 @@ public enum RTSPError: Error, Sendable, Hashable {
   case stalled(in: String, seconds: Int)
   /// A message exceeds a limit.
   case messageTooLarge(what: String, limit: Int)
+  /// A message whose Content-Length is no length.
+  case invalidLength(String)
   /// The server closed the connection before it played anything.
   case connectionClosed
   /// The server closed the connection while it played.
@@ -94,6 +96,8 @@ extension RTSPError: CustomStringConvertible {
     case .messageTooLarge(let what, let limit):
       return
         "the server sent \(what.printable) of more than \(limit) bytes; it is faulty or hostile"
+    case .invalidLength(let text):
+      return "the server sent a message of the length '\(text.printable)'; it is faulty or hostile"
     case .connectionClosed:
       return "the server closed the connection; it may have restarted, have too many clients, or "
         + "want rtsps://"
@@ -146,8 +150,8 @@ extension RTSPError: TransportFault {
     case .credentialsRefused, .refused(_, 403, _): .login
     // A camera that is starting may not know its paths or describe its video for a while.
     case .refused, .connectTimedOut, .noResponse, .noMedia, .mediaStopped, .framingLost, .stalled,
-      .messageTooLarge, .connectionClosed, .brokenOff, .sessionDescription, .emptyDescription,
-      .noSuchStream(.everything), .noSuchStream(.firstVideo), .noKnownMedia:
+      .messageTooLarge, .invalidLength, .connectionClosed, .brokenOff, .sessionDescription,
+      .emptyDescription, .noSuchStream(.everything), .noSuchStream(.firstVideo), .noKnownMedia:
       .transient
     }
   }
@@ -164,8 +168,8 @@ extension RTSPError: TransportFault {
     case .noMedia: .noMedia
     case .mediaStopped: .mediaLost
     case .refused, .connectTimedOut, .noResponse, .framingLost, .stalled, .messageTooLarge,
-      .connectionClosed, .brokenOff, .sessionDescription, .unsupportedProfile, .deliveryRefused,
-      .notTunnelled:
+      .invalidLength, .connectionClosed, .brokenOff, .sessionDescription, .unsupportedProfile,
+      .deliveryRefused, .notTunnelled:
       nil
     }
   }

@@ -138,7 +138,11 @@ struct RTSPMessageReader: Sendable {
   /// The announced length of the body; 0 when none is announced.
   private func announcedBody() throws(RTSPError) -> Int {
     guard let text = headers["Content-Length"], !text.isEmpty else { return 0 }
-    guard let length = Int(text), (0...Self.maximumBody).contains(length) else {
+    // More digits than a number of this machine has are a length all the same.
+    guard text.utf8.allSatisfy((UInt8(ascii: "0")...UInt8(ascii: "9")).contains) else {
+      throw .invalidLength(text)
+    }
+    guard let length = Int(text), length <= Self.maximumBody else {
       throw .messageTooLarge(what: "body", limit: Self.maximumBody)
     }
     return length

@@ -220,7 +220,10 @@ final class RTSPReceiver: PacketReceiver {
   private func finish(_ end: RTSPSession.End) {
     switch end {
     case .finished: self.end(.ended)
-    case .notConnected: self.end(.failed(failure ?? RTSPError.connectionClosed))
+    case .notConnected:
+      // The kernel's words for a reset in the middle of an opening name no peer.
+      let reason = failure is IOError ? nil : failure
+      self.end(.failed(reason ?? RTSPError.connectionClosed))
     case .failed(.connectTimedOut(let seconds)):
       let culprit = connection?.delay(seconds: seconds)
       self.end(.failed(culprit ?? RTSPError.connectTimedOut(seconds: seconds)))

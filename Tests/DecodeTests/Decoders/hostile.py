@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """A decoder's process that lies: the name under which it is started says how."""
 
+import itertools
 import os
 import random
 import socket
@@ -23,7 +24,7 @@ def word(number):
 def frame(units, memory, planes, size=(64, 48), **changes):
     said = dict(format=0, kind=1, primaries=2, transfer=2, matrix=2, range=1, chroma=1, condition=0)
     said.update(changes)
-    message = b"\x05" + integer(units[0]) + integer(units[1]) + word(1) + word(memory)
+    message = b"\x05" + integer(units[0]) + integer(units[1]) + word(next(NUMBERS)) + word(memory)
     message += integer(len(planes)) + b"".join(integer(a) + integer(b) for a, b in planes)
     message += integer(size[0]) + integer(size[1]) + word(said["format"]) + b"\x01"
     message += word(said["kind"]) + b"\x00\x00"
@@ -32,6 +33,7 @@ def frame(units, memory, planes, size=(64, 48), **changes):
     return message + b"\x00\x00" + bytes([said["condition"]]) + b"\x00" + integer(1000)
 
 
+NUMBERS = itertools.count(1)
 PLANES = [(0, 64), (4096, 64), (8192, 64)]
 SIZE = 16384
 DONE = b"\x07" + integer(1) + integer(500)
@@ -50,6 +52,16 @@ def receive():
 def memory(size=SIZE):
     peer.send(b"\x03" + integer(size))
     return struct.unpack(">i", receive()[1:5])[0]
+
+
+def is_first():
+    """Whether no other process was started under this name before."""
+    try:
+        mark = os.path.join(os.path.dirname(sys.argv[0]), "mark")
+        os.close(os.open(mark, os.O_CREAT | os.O_EXCL))
+        return True
+    except FileExistsError:
+        return False
 
 
 def scramble(message, dice):
@@ -146,6 +158,10 @@ def decode(number):
     elif DEED == "busy":
         while True:
             peer.send(b"\x04" + word(memory()))
+    elif DEED == "dropped-frame":
+        piece = memory()
+        peer.send(frame(both, piece, PLANES))
+        peer.send(b"\x04" + word(piece))
     elif DEED == "keeping":
         pass
     elif DEED.startswith("random-"):
@@ -155,7 +171,7 @@ def decode(number):
     peer.send(DONE)
 
 
-if DEED == "never-ready":
+if DEED == "never-ready" or DEED == "ended-by-sets" and is_first():
     time.sleep(3600)
 peer.send(READY)
 try:
@@ -165,6 +181,8 @@ try:
             peer.send(b"\x01")
         elif request[0] == 3:
             decode(struct.unpack(">q", request[1:9])[0])
+        elif request[0] == 2 and DEED == "ended-by-sets":
+            os._exit(9)
         elif request[0] in (2, 4):
             peer.send(DONE)
 except (BrokenPipeError, ConnectionResetError):

@@ -221,6 +221,27 @@ import Testing
     #expect(disk.files.map(\.ending?.reason) == [.parameters, .end])
   }
 
+  @Test(
+    "behind a leap of the sender's clock, a file goes on up to the next key picture",
+    arguments: [100, -100, 3600], [Duration.seconds(1), nil])
+  func leapWithinAGroup(seconds: Int, segment: Duration?) throws {
+    let clip = Clip(
+      name: "leap", frames: 90, encoder: ["-bf", "0", "-g", "30", "-sc_threshold", "0"])
+    let units = try clip.timedUnits(of: clip.encoded()).enumerated().map { number, unit in
+      number < 40 ? unit : unit.moved(by: .seconds(seconds), arriving: .zero)
+    }
+    let disk = try VirtualDisk.record(units, as: .mp4, segment: segment)
+    #expect(disk.skipped == 0)
+    #expect(disk.files.map(\.ending?.frames) == (segment == nil ? [60, 30] : [30, 30, 30]))
+    #expect(disk.files.map(\.ending?.reason) == (segment == nil ? [] : [.time]) + [.clock, .end])
+    for file in disk.files {
+      let ending = try #require(file.ending)
+      #expect(abs(ending.duration - Double(ending.frames) / 30) < 0.05, "\(ending.duration)")
+    }
+    var recordable = RecordableUnits(inFiles: true)
+    #expect(units.count { recordable.takes($0) } == units.count)
+  }
+
   @Test("a pipe ends where the parameter sets change")
   func pipe() throws {
     let small = try Self.clips[0].timedUnits(of: Self.clips[0].encoded())
@@ -230,6 +251,25 @@ import Testing
     #expect(throws: RecordingError.cannotChange(.parameters)) {
       try VirtualDisk.record(small + large, as: .mp4, isPipe: true)
     }
+  }
+
+  @Test("what comes before a change of the parameter sets is in the pipe")
+  func wholePipe() async throws {
+    let small = try Self.clips[0].timedUnits(of: Self.clips[0].encoded())
+    var clip = Self.clips[0]
+    (clip.width, clip.height) = (320, 240)
+    let large = try clip.timedUnits(of: clip.encoded(), startingAt: 48)
+    let folder = try TemporaryFolder()
+    let descriptor = open(folder("a.mp4"), O_WRONLY | O_CREAT, 0o600)
+    var configuration = OutputLane.Configuration(
+      target: .descriptor(descriptor), format: try #require(catalogue.format(named: "mp4")))
+    configuration.policy = .block
+    let lane = try OutputLane(configuration)
+    for unit in small + large { lane.write(unit) }
+    let summary = await lane.finish()
+    #expect(summary.error as? RecordingError == .cannotChange(.parameters))
+    #expect(summary.counters.written == small.count)
+    #expect(try Probe(folder("a.mp4")).packets.count == small.count)
   }
 
   @Test("sets that are repeated with zeros behind them change nothing")

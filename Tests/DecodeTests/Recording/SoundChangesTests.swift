@@ -51,6 +51,20 @@ struct SoundChangesTests {
     }
   }
 
+  @Test(
+    "a file behind an outage has the sound of its own connection", arguments: Container.recordings)
+  func otherSound(_ container: Container) throws {
+    let sound = Sound.clicks(seconds: 2)
+    let pictures = try Sound.pictures(60)
+    // It begins a little later than the pictures.
+    let other = sound.dropFirst(20).map { $0.asALaw.moved(by: .seconds(10)) }
+    let items =
+      Sound.merged(pictures, sound) + [.interruption]
+      + Sound.merged(pictures.map { $0.moved(by: .seconds(10)) }, other)
+    let disk = try VirtualDisk.record(items: items, as: container)
+    #expect(disk.files.map(\.ending?.reason) == [.outage, .end])
+  }
+
   @Test("a run that ends in an outage has no file of sound", arguments: Container.recordings)
   func endInOutage(_ container: Container) throws {
     let items = Sound.merged(try Sound.pictures(60), Sound.clicks(seconds: 2)) + [.interruption]
