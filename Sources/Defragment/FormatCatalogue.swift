@@ -57,17 +57,10 @@ public struct FormatCatalogue: Sendable {
   /// What `payload` shows about a stream of `codec`.
   public func fit(of payload: ByteBuffer, to codec: VideoCodec) -> CodecFit {
     let payload = payload.behindStartCode
-    var own = Recognition.no
-    var isOthers = false
-    // Asked of each access unit, so without an array.
-    for format in formats {
-      let recognition = format.recognize(payload)
-      if format.codec == codec {
-        own = recognition
-      } else if recognition != .no {
-        isOthers = true
-      }
-    }
+    // Asked of each access unit, so that the others are only asked where it matters.
+    let own = formats.first { $0.codec == codec }?.recognize(payload) ?? .no
+    guard own != .certain else { return .own }
+    let isOthers = formats.contains { $0.codec != codec && $0.recognize(payload) != .no }
     switch (own, isOthers) {
     case (.certain, _), (.possible, false): return .own
     case (.no, true): return .foreign

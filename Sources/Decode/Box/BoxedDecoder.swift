@@ -65,9 +65,8 @@ final class BoxedDecoder: UnitDecoding {
     // A process that died in between is replaced before it gets the unit.
     for _ in 0..<2 {
       guard let session = openSession() else { break }
-      hasGivenMedia = true
       do throws(BoxFault) {
-        try session.begin(unit, number: number + 1)
+        try giving { () throws(BoxFault) in try session.begin(unit, number: number + 1) }
       } catch {
         lose(error)
         continue
@@ -163,9 +162,10 @@ final class BoxedDecoder: UnitDecoding {
       let opened = try BoxSession(
         over: process.channel, of: box, codec: codec, configuration: configuration, pool: pool
       ) { walls throws(BoxFault) in try check(walls) }
-      hasGivenMedia = hasGivenMedia || !sets.units.isEmpty
-      try opened.take(parameterSets: sets.units)
-      if !sets.units.isEmpty { _ = try opened.reports { _ throws(BoxFault) in } }
+      if !sets.units.isEmpty {
+        try giving { () throws(BoxFault) in try opened.take(parameterSets: sets.units) }
+        _ = try opened.reports { _ throws(BoxFault) in }
+      }
       session = opened
       return opened
     } catch {
@@ -175,6 +175,18 @@ final class BoxedDecoder: UnitDecoding {
       }
       return openSession()
     }
+  }
+
+  /// Does `body`, which gives something of the stream to a process.
+  private func giving(_ body: () throws(BoxFault) -> Void) throws(BoxFault) {
+    do throws(BoxFault) {
+      try body()
+    } catch {
+      // What there was no memory for was given to nobody.
+      if case .notStarted = error {} else { hasGivenMedia = true }
+      throw error
+    }
+    hasGivenMedia = true
   }
 
   /// Whether the first process may have been ended by chance, by somebody who was short of memory:
