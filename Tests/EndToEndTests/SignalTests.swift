@@ -6,8 +6,10 @@ import Testing
 @Suite(.serialized)
 struct SignalTests {
   /// A receiver that has written some frames of an endless stream, with its sender.
+  ///
+  /// It hears a hang-up also where the tests run under `nohup`.
   private static func running(
-    _ options: [String] = [], launcher: [String] = ["env"]
+    _ options: [String] = [], launcher: [String] = ["env", "--default-signal=HUP"]
   ) throws -> (sender: RunningProcess, receiver: RunningProcess) {
     let (sender, address) = try CommandTests.server(["--loop", "forever"])
     let command = launcher + [Product.rtpRecv, "udp://\(address)", "--verbose"] + options
