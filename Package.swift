@@ -298,6 +298,7 @@ let package = Package(
       dependencies: [
         "Serving", "BlockingIO", "Bitstream", "Defragment", "RTPWire", "TestSupport",
         .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOEmbedded", package: "swift-nio"),
         .product(name: "NIOHTTP1", package: "swift-nio"),
       ]
     ),

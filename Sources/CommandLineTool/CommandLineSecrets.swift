@@ -69,15 +69,13 @@ struct CommandLineSecrets: Sendable, Hashable {
     return SourceArgument(value, transports: transports).shown
   }
 
-  /// The first argument of this process that is no text in UTF-8, as far as it can be shown; it
-  /// would name another file than the one that was meant.
-  static var unreadable: String? {
-    for index in 1..<max(1, Int(CommandLine.argc)) {
-      guard let argument = unsafe CommandLine.unsafeArgv[index] else { continue }
-      guard unsafe String(validatingCString: argument) == nil else { continue }
-      return unsafe String(cString: argument)
+  /// The number of the first argument of this process that is no text in UTF-8: it would name
+  /// another file than the one that was meant, and it may have a password in it.
+  static var unreadable: Int? {
+    (1..<max(1, Int(CommandLine.argc))).first { index in
+      guard let argument = unsafe CommandLine.unsafeArgv[index] else { return false }
+      return unsafe String(validatingCString: argument) == nil
     }
-    return nil
   }
 
   private static func hidePasswordsInMemory(_ transports: TransportCatalogue) {

@@ -97,7 +97,7 @@ struct RTPRecv: AsyncParsableCommand {
     // terminal later catches it.
     signal(SIGQUIT, SIG_DFL)
     if let unreadable = CommandLineSecrets.unreadable {
-      StandardError.say(.error("'\(unreadable.printable)' is not in UTF-8; give it another name"))
+      StandardError.say(.error("argument \(unreadable) is not in UTF-8; give it another name"))
       Glibc.exit(ExitStatus.usage.rawValue)
     }
     let arguments = CommandLineSecrets.taken.arguments

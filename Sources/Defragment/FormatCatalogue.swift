@@ -57,14 +57,13 @@ public struct FormatCatalogue: Sendable {
   /// What `payload` shows about a stream of `codec`.
   public func fit(of payload: ByteBuffer, to codec: VideoCodec) -> CodecFit {
     let payload = payload.behindStartCode
-    // Asked of each access unit, so that the others are only asked where it matters.
     let own = formats.first { $0.codec == codec }?.recognize(payload) ?? .no
-    guard own != .certain else { return .own }
-    let isOthers = formats.contains { $0.codec != codec && $0.recognize(payload) != .no }
-    switch (own, isOthers) {
-    case (.certain, _), (.possible, false): return .own
-    case (.no, true): return .foreign
-    case (.possible, true), (.no, false): return .undecided
+    // This is asked of each access unit, and the others only where it matters.
+    var isOthers: Bool { formats.contains { $0.codec != codec && $0.recognize(payload) != .no } }
+    switch own {
+    case .certain: return .own
+    case .possible: return isOthers ? .undecided : .own
+    case .no: return isOthers ? .foreign : .undecided
     }
   }
 

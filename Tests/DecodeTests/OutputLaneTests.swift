@@ -150,6 +150,16 @@ import Testing
     #expect(try await reader.all() == packed(frames))
   }
 
+  @Test("an output that takes nothing keeps one interruption of many failed connections")
+  func manyInterruptions() async throws {
+    let folder = try TemporaryFolder()
+    unsafe mkfifo(folder("fifo"), 0o600)
+    let lane = try lane(.path(folder("fifo")), "yuv")
+    for _ in 0..<10_000 { lane.interrupt() }
+    #expect(!lane.isCrowded)
+    _ = await lane.finish(within: .zero)
+  }
+
   @Test("finishing gives a reader that has stopped no more than its time")
   func stuckReader() async throws {
     let frames = try await Clip(name: "large", width: 1280, height: 720, frames: 4).decodedFrames()

@@ -18,10 +18,10 @@ extension Recorder {
     guard configuration.container.holdsPictures, entries.isEntry(unit), !isPausing else { return }
     input.flush()
     try drain()
-    let hasBegun = if case .recording = state { true } else { false }
+    let hadFile = if case .recording = state { true } else { false }
     let entries = entries
     try end(because: .track)
-    guard !hasBegun || configuration.canContinue else { throw .cannotChange(.track) }
+    guard !hadFile || configuration.canContinue else { throw .cannotChange(.track) }
     self.entries = entries
     input.endSoundAlone()
   }
