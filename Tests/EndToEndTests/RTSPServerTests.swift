@@ -226,8 +226,8 @@ struct RTSPServerTests {
     return (receiver, output)
   }
 
-  /// Expects sixty pictures of the clip without a gap in it, from wherever VLC is by then: the next
-  /// key picture may be three seconds away.
+  /// Expects sixty pictures of the clip, with no gap that is not a reported loss, from wherever VLC
+  /// is by then: the next key picture may be three seconds away.
   private static func expectPiece(
     of clip: Clip, _ transport: String, from start: (Clip) throws -> String
   ) throws {
@@ -235,8 +235,13 @@ struct RTSPServerTests {
       start(clip), ["--rtsp-transport", transport, "--frames", "60", "--on-loss", "skip"])
     let hashes = try FFmpeg.frameHashes(of: output)
     #expect(hashes.count == 60, "\(receiver.standardError)")
-    let first = try #require(hashes.first.flatMap { clip.hashes.firstIndex(of: $0) })
-    #expect(hashes == Array(clip.hashes[first...].prefix(60)))
+    let places = try hashes.map { try #require(clip.hashes.firstIndex(of: $0)) }
+    let statistics = try Statistics(lastLineOf: receiver)
+    #expect(statistics["transport", "kernel_dropped"] == 0)
+    let gaps = zip(places, places.dropFirst()).filter { $0 + 1 != $1 }
+    // On a busy machine VLC loses packets of its own, and what they cost is skipped.
+    #expect(gaps.allSatisfy { $0 < $1 }, "\(receiver.standardError)")
+    #expect(gaps.isEmpty || statistics["rtp", "lost"] > 0, "\(receiver.standardError)")
   }
 }
 
