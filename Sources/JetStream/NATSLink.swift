@@ -41,6 +41,11 @@ import Transports
   static let patience = Duration.seconds(2)
   /// How often a server is asked whether it is there; two questions may be open.
   private static let pingInterval: Int64 = 2000
+  /// How often a login with a key is tried.
+  ///
+  /// libnats before 3.8 leaves a signature out that begins with a zero byte, and one in 256 does.
+  /// The server refuses that login; its next nonce makes another signature.
+  private static let signatures = 3
   /// What libnats keeps while the connection is broken, besides what is kept here: next to nothing.
   private static let reconnectBuffer: Int32 = 32 << 10
 
@@ -77,6 +82,10 @@ import Transports
     unsafe Self.setCallbacks(options, handle)
     var connection: OpaquePointer?
     var status = unsafe natsConnection_Connect(&connection, options)
+    for _ in 1..<Self.signatures
+    where login.credentialsFile != nil && status == NATS_CONNECTION_AUTH_FAILED {
+      status = unsafe natsConnection_Connect(&connection, options)
+    }
     // A connection that is made later does not say why a login is refused.
     if retries, status == NATS_NO_SERVER || status == NATS_TIMEOUT {
       unsafe _ = natsOptions_SetRetryOnFailedConnect(

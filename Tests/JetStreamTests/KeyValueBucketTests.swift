@@ -96,9 +96,13 @@ extension NATSServer {
 
   /// A bucket over a connection of its own.
   func bucket(_ name: String, timeToLive: Duration? = nil) throws -> KeyValueBucket {
-    let link = try NATSLink(
-      to: StreamAddress(parsing: url("x"), known: []), as: NATSLogin(), named: "test",
+    try KeyValueBucket(name, timeToLive: timeToLive, on: link())
+  }
+
+  /// A connection of its own.
+  func link(as login: NATSLogin? = nil) throws -> NATSLink {
+    try NATSLink(
+      to: StreamAddress(parsing: url("x"), known: []), as: login ?? NATSLogin(), named: "test",
       retries: false, watcher: Nobody())
-    return try KeyValueBucket(name, timeToLive: timeToLive, on: link)
   }
 }
