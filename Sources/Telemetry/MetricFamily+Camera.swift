@@ -5,7 +5,7 @@ extension MetricFamily {
     .gauge, "state", "1 for the state that the camera is in, 0 for the others.")
   static let runs = MetricFamily(.counter, "runs", "Runs that began, each with its connections.")
   static let runsFailed = MetricFamily(
-    .counter, "runs_failed", "Runs that ended by themselves without success, by reason.")
+    .counter, "runs_failed", "Runs that ended by themselves without success.")
   static let connectionFailures = MetricFamily(
     .counter, "connection_failures",
     "Connections that ended or could not be opened, by what that says of the next attempt.")

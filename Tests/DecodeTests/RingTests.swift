@@ -187,6 +187,35 @@ struct RingTests {
     #expect(try Self.result(of: readers[1]).last == 1)
   }
 
+  /// A memory needs one on its way, and another in Python.
+  @Test(
+    "a reader that has no descriptor left when a memory comes connects again", arguments: [0, 1])
+  func noDescriptors(left: Int) async throws {
+    let writer = try NumberWriter(like: await Self.frame(), at: Scratch.path("ring"))
+    let script = """
+      import os, resource, sys, rtp_recv
+      ring = rtp_recv.Ring(sys.argv[1], timeout=20, reconnect=True)
+      free = os.dup(0)
+      os.close(free)
+      limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+      resource.setrlimit(resource.RLIMIT_NOFILE, (free + \(left), limits[1]))
+      print(ring.wait(0.5).name, flush=True)
+      resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+      while not ring.wait(): pass
+      print(ring.latest().sequence, flush=True)
+      ring.close()
+      print(ring.wait().name, flush=True)
+      """
+    let reader = try RunningProcess(
+      "/usr/bin/python3", ["-c", script, writer.path],
+      environment: ["PYTHONPATH": Self.root.appendingPathComponent("python").path])
+    _ = try reader.waitForLine(#/TIMEOUT|LOST/#)
+    try writer.write()
+    #expect(try reader.waitForExit() == 0, "\(reader.standardError)")
+    let lines = String(decoding: reader.standardOutput, as: UTF8.self).split(separator: "\n")
+    #expect(lines.dropFirst() == ["1", "LOST"], "\(lines)")
+  }
+
   @Test("a stream that stands still is called stalled, until it goes on")
   func stall() async throws {
     let writer = try NumberWriter(like: await Self.frame(), at: Scratch.path("ring"))

@@ -42,6 +42,29 @@ struct RTSPSendHostilityTests {
     print("done")
     """
 
+  /// A client that asks for a description that is long in coming, and says more and more.
+  private static let talker = """
+    import socket, sys
+    connection = socket.create_connection(("127.0.0.1", int(sys.argv[1])), 60)
+    connection.sendall(b"DESCRIBE rtsp://h/x RTSP/1.0\\r\\nCSeq: 1\\r\\n\\r\\n")
+    connection.settimeout(1)
+    most, sent = 64 << 20, 0
+    try:
+        while sent < most: sent += connection.send(b"\\r\\n" * 32768)
+    except socket.timeout: pass
+    print(sent < most)
+    """
+
+  @Test("what comes behind a request that waits stays with its sender")
+  func talkerAwaits() throws {
+    let server = try RTSPSendTests.Server([(try Scratch.path("h264"), "x")], ["--follow"])
+    let port = server.address.split(separator: ":").last.map(String.init) ?? ""
+    let talker = try RunningProcess("/usr/bin/python3", ["-c", Self.talker, port])
+    #expect(try talker.waitForExit() == 0, "\(talker.standardError)")
+    #expect(String(decoding: talker.standardOutput, as: UTF8.self) == "True\n")
+    _ = try server.stop()
+  }
+
   @Test("descriptors that run out are there again, and whoever watches goes on watching")
   func descriptors() throws {
     let clip = try Clip.h264.get()

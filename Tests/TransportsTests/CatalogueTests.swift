@@ -115,6 +115,23 @@ struct CatalogueTests {
     #expect(try role(path) == .listeners([audio, video], required: 1))
   }
 
+  @Test(arguments: [("239.77.1.2", 2), ("239.77.1.1", 1)])
+  func onePortOfTwoGroupsIsTwoSessions(group: String, sessions: Int) throws {
+    let role = try role(
+      description: """
+        m=video 5004 RTP/AVP 96
+        c=IN IP4 239.77.1.1/4
+        a=rtpmap:96 H264/90000
+        m=audio 5004 RTP/AVP 0
+        c=IN IP4 \(group)/4
+        """, number: nil)
+    switch role {
+    case .listener: #expect(sessions == 1)
+    case .listeners(let all, _): #expect(all.count == sessions)
+    default: Issue.record("\(role)")
+    }
+  }
+
   @Test func ifOnlyTheConnectionBroughtMediaTheNextOneTriesNothingElse() {
     var former = TransportCounters()
     former.carriage = .tcp

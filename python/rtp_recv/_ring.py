@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import enum
+import errno
 import os
 import select
 import socket
@@ -238,7 +239,7 @@ class Ring:
                 return Reason.FRAME
             if self._socket is None and not self._try_to_connect():
                 now = time.monotonic()
-                if not self.reconnect or now >= end:
+                if not self.reconnect or self._is_closed or now >= end:
                     return Reason.ENDED if self._has_ended else Reason.LOST
                 time.sleep(max(0.0, min(self._retry_at, end) - now))
                 continue
@@ -312,9 +313,11 @@ class Ring:
                 return False
             if len(data) != _DATAGRAM.size:
                 raise InvalidRing(f"a datagram of {len(data)} bytes")
-            if descriptors and _DATAGRAM.unpack(data)[0] == _MEMORY:
-                self._memories.append(Memory(descriptors[0]))
-                del self._memories[:-_MOST_MEMORIES]
+            if _DATAGRAM.unpack(data)[0] == _MEMORY and not self._add_memory(descriptors):
+                # The writer sends a memory once to each connection.
+                self._disconnect()
+                self._retry_at = time.monotonic() + _RETRIES[-1]
+                return False
         finally:
             for descriptor in descriptors:
                 os.close(descriptor)
@@ -324,6 +327,19 @@ class Ring:
     def _note_end(self) -> None:
         if self._memories and self._memories[-1].has_ended:
             self._has_ended = True
+
+    def _add_memory(self, descriptors: "list[int]") -> bool:
+        """Maps the memory that has come; false where this process has no descriptor left for it."""
+        if not descriptors:
+            return False
+        try:
+            self._memories.append(Memory(descriptors[0]))
+        except OSError as error:
+            if error.errno not in (errno.EMFILE, errno.ENFILE):
+                raise
+            return False
+        del self._memories[:-_MOST_MEMORIES]
+        return True
 
     def _receive(self) -> "tuple[bytes, list[int]]":
         assert self._socket is not None

@@ -6,7 +6,9 @@
  *   struct rtp_recv_frame frame;
  *   if (rtp_recv_ring_open(&ring, "camera.ring") != 0) return errno;
  *   while (rtp_recv_ring_wait(&ring, 5000) == RTP_RECV_RING_FRAME) {
- *     if (rtp_recv_ring_latest(&ring, &frame) != RTP_RECV_RING_FRAME) continue;
+ *     int outcome = rtp_recv_ring_latest(&ring, &frame);
+ *     if (outcome < 0) break;
+ *     if (outcome != RTP_RECV_RING_FRAME) continue;
  *     use(frame.plane[0], frame.header.planes[0].stride);
  *     if (!rtp_recv_frame_is_valid(&frame)) forget_it();
  *   }
@@ -248,6 +250,8 @@ static inline int rtp_recv_ring_drain(struct rtp_recv_ring *ring) {
     if (count <= 0) return RTP_RECV_RING_GONE;
     struct cmsghdr *part = CMSG_FIRSTHDR(&message);
     int outcome = RTP_RECV_RING_FRAME;
+    /* This process has no descriptor left, and the writer sends a memory once: open again. */
+    if (message.msg_flags & MSG_CTRUNC && !part) return RTP_RECV_RING_GONE;
     if (part && part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_RIGHTS) {
       /* One is expected, and there is room for two. */
       size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);

@@ -55,6 +55,6 @@ extension Expectation {
     }
   }
 
-  /// To a millionth, as values are shown: a quotient that should be 30 may be a little less.
-  private static func rounded(_ value: Double) -> Double { (value * 1e6).rounded() / 1e6 }
+  /// A quotient that should be 30 may be a little less; one packet in a billion is still not none.
+  private static func rounded(_ value: Double) -> Double { (value * 1e9).rounded() / 1e9 }
 }

@@ -35,6 +35,11 @@ struct InterleavedSound: Sendable {
     return .waiting
   }
 
+  /// Whether `unit` is so much earlier than what has gone on that the sender's clock was set back.
+  func isBefore(_ unit: SoundUnit, byMoreThan ticks: Int64) -> Bool {
+    last.map { unit.time.ticks < $0.start.subtractingSaturating(ticks) } ?? false
+  }
+
   /// The next unit that nothing can precede: one that continues the last one, one that is not later
   /// than the packet at `time`, or one for which there is no room.
   mutating func pop(upTo time: MediaTime) -> SoundUnit? {

@@ -90,6 +90,12 @@ public struct SoundUnitCollector: Sendable {
     let longest = Self.longestGap.components.seconds * Int64(unit.time.timescale)
     guard unit.time.ticks.subtractingSaturating(packetTime.ticks).magnitude <= UInt64(longest)
     else { return noteMalformed() }
+    // No packet comes so late; what waits is from before the sender's clock was set back. What is
+    // not interleaved from here on does not wait either.
+    if interleaved.isBefore(unit, byMoreThan: longest) {
+      flush()
+      guard isInterleaved else { return emit(unit) }
+    }
     switch interleaved.insert(unit) {
     case .waiting: break
     case .late: statistics.lateUnits += 1

@@ -79,10 +79,13 @@ struct Container: Sendable {
   )
 
   /// Linear samples, of 24 bits where the sender's have as many, otherwise of 16.
+  ///
+  /// Beyond 4 GiB the file becomes RF64 (EBU Tech 3306), for whose lengths there is room from the
+  /// beginning.
   static let wave = Container(
     name: "wav", otherEndings: ["wave"], muxerName: "wav", isImmediate: true,
     hasMovieHeader: false, hasLengths: false, keyPictureFlags: nil, tags: [:], copiedSound: [],
-    coding: nil, holdsPictures: false, settings: [], pipeSettings: [])
+    coding: nil, holdsPictures: false, settings: [("rf64", "auto")], pipeSettings: [])
 
   /// AAC with a header before each unit (ADTS, ISO/IEC 13818-7 §6.2).
   static let audioDataTransportStream = Container(

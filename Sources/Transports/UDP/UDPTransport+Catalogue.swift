@@ -169,11 +169,15 @@ extension SessionDescription {
 
   /// The sections to listen for, in order, including `chosen`.
   ///
-  /// Sections that are not RTP, and unprotected ones beside a protected one, are left out.
+  /// Sections that are not RTP, and unprotected ones beside a protected one, are left out. One port
+  /// of two groups is two sessions.
   fileprivate func tracksToReceive(with chosen: Int) -> [Int] {
     let others = media.indices.filter { index in
       let section = media[index]
-      return index != chosen && section.port > 0 && section.port != media[chosen].port
+      let isAmongChosen =
+        section.port == media[chosen].port
+        && section.connection?.address == media[chosen].connection?.address
+      return index != chosen && section.port > 0 && !isAmongChosen
         && !section.isRetransmission && !section.isBackChannel
         && ["RTP/AVP", "RTP/SAVP"].contains(where: section.profile.uppercased().hasPrefix)
         && section.isToBeDecrypted == media[chosen].isToBeDecrypted

@@ -196,6 +196,25 @@ struct AACPayloadTests {
     #expect(bench.units.reduce(0) { $0 + $1.lostBefore } == 1)
   }
 
+  @Test("Sets its clock back: nothing is taken for late for long", arguments: [true, false])
+  func clockSetBack(_ isInterleaved: Bool) throws {
+    var bench = try bench()
+    let packetizer = AccessUnitPacketizer()
+    let begin: Int64 = 10_000_000
+    // One packet is marked as interleaved.
+    bench.push(packetizer.packet([[1], [2]], skipped: [0, 2]), at: begin)
+    for number in 2..<50 { bench.push(packetizer.packet([[3]]), at: begin + Int64(number) * 1024) }
+    for number in 0..<100 {
+      let units: [[UInt8]] = isInterleaved ? [[4], [5]] : [[4]]
+      bench.push(
+        packetizer.packet(units, skipped: isInterleaved ? [0, 0] : [0]),
+        at: 1000 + Int64(number * units.count) * 1024)
+    }
+    bench.flush()
+    #expect(bench.statistics.lateUnits == 1)
+    #expect(bench.units.count == 49 + (isInterleaved ? 200 : 100))
+  }
+
   @Test("Sends the times backwards, interleaved: what waits is bounded")
   func endlessInterleaving() throws {
     var bench = try bench()

@@ -167,6 +167,15 @@ struct PCMTests {
   }
 
   @Test(
+    "Sends more channels than can be told apart: that is no sound",
+    arguments: ["PCMU", "L8", "L16", "L24"], [9, 16, 64, 255])
+  func manyChannels(_ name: String, _ channels: Int) {
+    let media = MediaDescription(
+      kind: .audio, payloadType: 97, encodingName: name, clockRate: 48_000, channels: channels)
+    #expect(SoundDefragmenter(media: media) == nil)
+  }
+
+  @Test(
     "A rate that no sound has is not believed",
     arguments: ["PCMU", "PCMA", "G722", "G726-32", "AAL2-G726-16", "L8", "L16", "L24"],
     [1, 3999, 384_001, UInt32(Int32.max), .max])

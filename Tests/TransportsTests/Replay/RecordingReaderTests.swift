@@ -210,6 +210,28 @@ struct RecordingReaderTests {
         0, 100_000_000, 100_000_000, 100_000_000, 200_000_000, 200_000_000, 1_200_000_000,
       ])
   }
+
+  /// A second of pictures, each with sound behind it; then sound alone.
+  @Test(arguments: [(8, 8000), (97, 48_000), (0, 8000)] as [(UInt8, UInt32)])
+  func soundBesidePicturesDoesNotHoldTheTimeUp(type: UInt8, rate: UInt32) {
+    var clock = TimestampClock()
+    func packet(_ type: UInt8, _ source: UInt32, _ timestamp: UInt32) -> Int64 {
+      var bytes = rtp(1)
+      bytes.setInteger(type, at: 1)
+      bytes.setInteger(timestamp, at: 4)
+      bytes.setInteger(source, at: 8)
+      return clock.time(of: bytes)
+    }
+    var time: Int64 = 0
+    for number in 0...UInt32(25) {
+      time = packet(96, 1, number * 3600)
+      #expect(packet(type, 2, number * rate / 25) == time)
+    }
+    #expect(time == 1_000_000_000)
+    for number in 26...UInt32(225) { time = packet(type, 2, number * rate / 25) }
+    #expect(time > 3_000_000_000)
+    #expect(time <= 9_000_000_000)
+  }
 }
 
 extension Recording {

@@ -110,6 +110,8 @@ struct Session {
       say("ignoring the hello of \(client.hostAndPort) while another client is served")
     case .clientTooSlow(let client):
       say("\(client.hostAndPort) is too slow; pictures are left out for it")
+    case .clientFailed(let client, let reason):
+      say("\(client.hostAndPort): \(reason)", isError: true)
     case .streamFailed(let name, let reason): say("/\(name): \(reason)", isError: true)
     }
   }

@@ -38,8 +38,12 @@ struct ALawPayloadFormat: SoundPayloadFormat {
 
 extension PCMPayload {
   /// Samples of `bytes` bytes each, as many a second as the clock ticks.
+  ///
+  /// `nil` for more channels than can be told apart, as SMPTE ST 2110-30 has them: what is beyond
+  /// the eighth would be taken for the next sample.
   init?(_ codec: SoundCodec, of media: MediaDescription, bytes: Int = 1) {
     let channels = media.soundChannels
+    guard media.channels ?? 1 <= Self.mostChannels else { return nil }
     self.init(
       SoundFormat(codec: codec, sampleRate: media.clockSampleRate, channels: channels),
       groupBits: 8 * bytes * channels)

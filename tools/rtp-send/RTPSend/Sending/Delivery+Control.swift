@@ -38,7 +38,7 @@ extension Delivery {
   /// Processes RTCP from a receiver; the answers go through the simulated network too.
   public mutating func answer(_ datagram: ByteBuffer, at now: Instant) {
     for index in tracks.indices {
-      for packet in tracks[index].feed.answer(datagram, at: now) {
+      for packet in allowance.allowed(tracks[index].feed.answer(datagram, at: now), at: now) {
         tracks[index].network.offer(
           packet.bytes, label: packet.portOffset, at: now, as: .answer)
       }

@@ -26,6 +26,8 @@ public struct Delivery {
   /// What is due from this media time on is not sent any more.
   var cut = Int64.max
   var offered = 0
+  /// What the receiver may have sent again.
+  var allowance = ResendAllowance()
   private var lastStep = Instant(nanoseconds: .min)
   var lastTime: Int64 = 0
   /// How the times of the sources become media time.
@@ -197,6 +199,7 @@ public struct Delivery {
       if packet.isAmongMedia { packet.portOffset = tracks[index].portOffset }
     } else {
       packet.isKey = !release.isGarbage && isKey(release.bytes, ofTrack: index)
+      packet.isAnswer = release.kind == .answer
     }
     return packet
   }

@@ -11,40 +11,57 @@ final class HTTPClientSession: ChannelInboundHandler {
   private let loop: NIOIsolatedEventLoop
   private var run: StreamRun?
   private var timer: Scheduled<Void>?
+  /// Ends a client that asks for nothing, or takes nothing.
+  private var impatience: Scheduled<Void>?
   private var hasEnded = false
   /// What the server hears of the client when it has had all, or has gone.
   private var departure: (report: SendReport, ending: SendReport.Ending)?
 
   /// The most bytes in one chunk.
   private static let chunkSize = 64 << 10
+  /// How long a request may take.
+  private static let requestTime = TimeAmount.seconds(10)
+  /// How long a client may take nothing; as long as one of RTSP.
+  private static let stallTime = TimeAmount.seconds(65)
 
   init(_ server: HTTPServing, on loop: any EventLoop) {
     self.server = server
     self.loop = loop.assumeIsolated()
   }
 
+  func channelActive(context: ChannelHandlerContext) {
+    guard server.admit(context.channel) else {
+      hasEnded = true
+      return context.close(promise: nil)
+    }
+    impatience = loop.scheduleTask(in: Self.requestTime) { context.close(promise: nil) }
+  }
+
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     guard case .head(let request) = unwrapInboundIn(data), run == nil, !hasEnded else { return }
+    impatience?.cancel()
     guard request.method == .GET || request.method == .HEAD else {
-      return refuse(request, context)
+      return refuse(request, .methodNotAllowed, ["Allow": "GET, HEAD"], context)
+    }
+    if request.method == .GET {
+      do {
+        run = try StreamRun(server.nextRun(), unixNanoseconds: WallClock.unixNanoseconds) {
+          self.now
+        }
+      } catch {
+        server.failed(error, for: context.channel)
+        return refuse(request, .serviceUnavailable, ["Retry-After": "5"], context)
+      }
     }
     let head = HTTPResponseHead(
       version: request.version, status: .ok,
       headers: ["Content-Type": "video/rtp", "Cache-Control": "no-store", "Connection": "close"])
     context.writeAndFlush(wrapOutboundOut(.head(head)), promise: nil)
-    guard request.method == .GET else { return close(context) }
+    guard run != nil else { return close(context) }
     server.arrived(context.channel)
-    do {
-      run = try StreamRun(server.nextRun(), unixNanoseconds: WallClock.unixNanoseconds) {
-        self.now
-      }
-      run?.notify(SourceReady.event(for: context.channel))
-      // Whatever came before there was anybody to notify.
-      goOn(context)
-    } catch {
-      server.failed(error)
-      end(.stopped, context)
-    }
+    run?.notify(SourceReady.event(for: context.channel))
+    // Whatever came before there was anybody to notify.
+    goOn(context)
   }
 
   /// Takes what the source has again, and sends it.
@@ -54,18 +71,26 @@ final class HTTPClientSession: ChannelInboundHandler {
       try run?.prepare()
       tick(context)
     } catch {
-      server.failed(error)
+      server.failed(error, for: context.channel)
       end(.stopped, context)
     }
   }
 
   func channelWritabilityChanged(context: ChannelHandlerContext) {
-    if context.channel.isWritable { tick(context) }
+    guard run != nil else { return }
+    impatience?.cancel()
+    if context.channel.isWritable { return tick(context) }
+    // One that takes nothing for long has left without a word.
+    impatience = loop.scheduleTask(in: Self.stallTime) {
+      self.end(.clientLeft, context)
+      context.close(promise: nil)
+    }
   }
 
   func channelInactive(context: ChannelHandlerContext) {
     end(.clientLeft, context)
     leave(context)
+    server.disconnected(context.channel)
   }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
@@ -88,10 +113,12 @@ final class HTTPClientSession: ChannelInboundHandler {
     Instant(nanoseconds: Int64(clamping: NIODeadline.now().uptimeNanoseconds))
   }
 
-  private func refuse(_ request: HTTPRequestHead, _ context: ChannelHandlerContext) {
-    let head = HTTPResponseHead(
-      version: request.version, status: .methodNotAllowed,
-      headers: ["Allow": "GET, HEAD", "Content-Length": "0"])
+  private func refuse(
+    _ request: HTTPRequestHead, _ status: HTTPResponseStatus, _ headers: HTTPHeaders,
+    _ context: ChannelHandlerContext
+  ) {
+    var head = HTTPResponseHead(version: request.version, status: status, headers: headers)
+    head.headers.add(name: "Content-Length", value: "0")
     context.write(wrapOutboundOut(.head(head)), promise: nil)
     close(context)
   }
@@ -115,7 +142,7 @@ final class HTTPClientSession: ChannelInboundHandler {
     do {
       try run?.prepare()
     } catch {
-      server.failed(error)
+      server.failed(error, for: context.channel)
       return end(.stopped, context)
     }
     if run?.isFinished == true { return end(.sourceEnded, context) }
@@ -140,6 +167,7 @@ final class HTTPClientSession: ChannelInboundHandler {
     guard !hasEnded else { return }
     hasEnded = true
     timer?.cancel()
+    impatience?.cancel()
     if ending != .clientLeft {
       var chunk = ByteBuffer()
       for packet in run?.goodbye(at: now) ?? [] { append(packet.bytes, to: &chunk) }

@@ -14,6 +14,8 @@ final class HTTPServing {
   private var listener: (any Channel)?
   private var runs: ConfiguredRuns
   private var clients: [ObjectIdentifier: any Channel] = [:]
+  /// The hosts of all connections, whatever they have asked for.
+  private var connections: [ObjectIdentifier: String] = [:]
   private var report = SendReport()
   private var failure: (any Error)?
   private var isOver = false
@@ -29,6 +31,19 @@ final class HTTPServing {
   }
 
   func began(on listener: any Channel) { self.listener = listener }
+
+  /// Whether a connection may stay: there are as many as a server of RTSP has.
+  func admit(_ client: any Channel) -> Bool {
+    let limits = RTSPServerConfiguration.Limits()
+    let host = client.remoteAddress?.ipAddress ?? ""
+    guard !isOver, connections.count < limits.connections,
+      connections.values.count(where: { $0 == host }) < limits.connectionsOfOneAddress
+    else { return false }
+    connections[ObjectIdentifier(client)] = host
+    return true
+  }
+
+  func disconnected(_ client: any Channel) { connections[ObjectIdentifier(client)] = nil }
 
   func arrived(_ client: any Channel) {
     clients[ObjectIdentifier(client)] = client
@@ -49,8 +64,14 @@ final class HTTPServing {
     finishIfAlone()
   }
 
-  /// The source failed, which it would do for others too.
-  func failed(_ error: any Error) {
+  /// The source failed for one client; others may go on.
+  ///
+  /// It was there when the server began, so this may be for want of descriptors, and pass.
+  func failed(_ error: any Error, for client: any Channel) {
+    if let address = client.remoteAddress {
+      onEvent(.clientFailed(address, reason: "\(error)"))
+    }
+    guard configuration.servesOnce else { return }
     failure = failure ?? error
     stop(.stopped)
   }

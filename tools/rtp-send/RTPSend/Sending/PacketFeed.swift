@@ -82,6 +82,8 @@ public struct PacketFeed {
     /// Whether it goes where media go, though it is RTCP, as some cameras do.
     var isAmongMedia = false
     var goesToControlPort: Bool { isControl && !isAmongMedia }
+    /// Whether a receiver asked for it.
+    var isAnswer = false
     /// Whether it is part of a picture at which decoding can begin; without pictures, any packet.
     var isKey = false
   }

@@ -55,6 +55,8 @@ public enum SenderEvent: Sendable, Hashable {
   case clientIgnored(SocketAddress)
   /// A client takes a live stream more slowly than it is made; said once for each.
   case clientTooSlow(SocketAddress)
+  /// The source cannot be read or encoded for this client.
+  case clientFailed(SocketAddress, reason: String)
   /// One of several streams cannot be read or encoded.
   case streamFailed(name: String, reason: String)
 }

@@ -26,6 +26,10 @@ public struct StreamRun {
   /// wait.
   private let patience: Int64
   private var lastDeparture = Instant(nanoseconds: .min)
+  /// When the last packet left that answers no request.
+  private var lastUnasked = Instant(nanoseconds: .min)
+  /// How long requests keep a run that has ended, however many come, in nanoseconds.
+  private static let longestPatience: Int64 = 5_000_000_000
   private var report = SendReport()
   /// The track of pictures, if there is one.
   private let videoTrack: Int?
@@ -78,7 +82,14 @@ public struct StreamRun {
 
   /// Whether everything but the goodbye is sent, and the time for requests is over.
   public var isFinished: Bool {
-    delivery.isFinished && lastDeparture.advanced(byNanoseconds: patience) <= lastStep
+    delivery.isFinished && requestsEnd <= lastStep
+  }
+
+  /// Until when requests are awaited.
+  private var requestsEnd: Instant {
+    min(
+      lastDeparture.advanced(byNanoseconds: patience),
+      lastUnasked.advanced(byNanoseconds: Self.longestPatience))
   }
 
   /// Has `wake` called, on any thread, each time there is something to ``prepare()`` again after a
@@ -93,7 +104,7 @@ public struct StreamRun {
   /// When there is next something to send; `nil` when only a source that has nothing yet can tell.
   public var deadline: Instant? {
     guard !delivery.isHeld else { return nil }
-    let end = patience > 0 ? lastDeparture.advanced(byNanoseconds: patience) : nil
+    let end = patience > 0 ? requestsEnd : nil
     let next = delivery.deadline ?? (delivery.isFinished ? end : nil)
     guard sendsRTCP, hasPackets else { return next }
     return min(next ?? nextReport, nextReport)
@@ -128,7 +139,10 @@ public struct StreamRun {
 
   private mutating func release(by now: Instant) -> PacketFeed.Packet? {
     guard let packet = delivery.release(by: now) else { return nil }
-    if !packet.isControl { lastDeparture = now }
+    if !packet.isControl {
+      lastDeparture = now
+      if !packet.isAnswer { lastUnasked = now }
+    }
     count(packet.bytes)
     return packet
   }
@@ -203,7 +217,7 @@ public struct StreamRun {
     } else {
       if wanted.start == nil, wanted.end == nil { wanted.end = passage.end }
       try delivery.play(wanted, speed * wanted.speed, in: survey, at: now)
-      lastDeparture = Instant(nanoseconds: .min)
+      (lastDeparture, lastUnasked) = (Instant(nanoseconds: .min), Instant(nanoseconds: .min))
       hasReportedEnd = patience == 0
       nextReport = now
       isPrepared = true

@@ -92,6 +92,7 @@ import Testing
     ("RTP/AVP/TCP;unicast;interleaved=255-256", 400), ("RTP/AVP/TCP;interleaved=-1", 400),
     ("RTP/AVP;unicast;client_port=65535-65536", 400), ("RTP/AVP;unicast;client_port=0-1", 400),
     ("RTP/AVP;unicast;client_port=99999999999999999999-1", 400),
+    ("RTP/AVP/TCP;unicast;interleaved=\(Int.max)", 400), ("RTP/AVP;client_port=\(Int.max)", 400),
     ("RTP/AVP/TCP;unicast;mode=record", 461),
     (String(repeating: "RTP/AVP/TCP,", count: 300), 400),
   ])

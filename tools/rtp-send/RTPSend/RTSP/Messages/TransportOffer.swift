@@ -83,9 +83,10 @@ struct TransportOffer: Sendable, Equatable {
   ) throws(Fault) -> (Int, Int) {
     let words = text.split(separator: "-", omittingEmptySubsequences: false)
     let numbers = words.compactMap { Int($0.trimmed) }
+    // The first is within the limits before anything is added to it.
     guard numbers.count == words.count, (1...2).contains(numbers.count),
-      let first = numbers.first, let last = numbers.count == 2 ? numbers.last : first + 1,
-      limits.contains(first), limits.contains(last)
+      let first = numbers.first, limits.contains(first),
+      let last = numbers.count == 2 ? numbers.last : first + 1, limits.contains(last)
     else { throw .malformed }
     return (first, last)
   }

@@ -121,7 +121,10 @@ final class RTSPConnection: ChannelDuplexHandler {
     }
   }
 
-  private var takesMore: Bool { session != nil && isWritable && !hasMore }
+  /// What comes behind a request whose answer is awaited stays in the kernel.
+  private var takesMore: Bool {
+    session?.pending == nil && session != nil && isWritable && !hasMore
+  }
 
   // MARK: Media
 
