@@ -9,23 +9,6 @@ import Testing
 
 /// A sender that is stopped while a socket takes nothing: it ends two seconds later.
 struct FarewellTests {
-  /// A socket that takes nothing: what is written waits until it is closed.
-  private final class FullSocket: ChannelOutboundHandler {
-    typealias OutboundIn = Any
-
-    private var waiting: [EventLoopPromise<Void>] = []
-
-    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-      if let promise { waiting.append(promise) }
-    }
-
-    func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
-      for write in waiting { write.fail(ChannelError.ioOnClosedChannel) }
-      waiting = []
-      context.close(mode: mode, promise: promise)
-    }
-  }
-
   private func configuration(_ destination: Destination) -> SenderConfiguration {
     var pattern = PatternConfiguration()
     (pattern.width, pattern.height) = (256, 144)

@@ -65,6 +65,22 @@ struct HTTPClientTests {
     #expect(events.elements.count == 2)
   }
 
+  @Test func whoTakesLittleStays() throws {
+    let socket = FullSocket()
+    let channel = EmbeddedChannel(
+      handlers: [socket, HTTPClientSession(server, on: loop)], loop: loop)
+    channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 9), promise: nil)
+    try channel.writeInbound(get)
+    channel.isWritable = false
+    channel.pipeline.fireChannelWritabilityChanged()
+    loop.advanceTime(by: .seconds(60))
+    socket.takeAll()
+    loop.advanceTime(by: .seconds(60))
+    #expect(channel.isActive)
+    loop.advanceTime(by: .seconds(70))
+    #expect(!channel.isActive)
+  }
+
   @Test func oneAddressHasNotAllConnections() throws {
     let most = RTSPServerConfiguration.Limits().connectionsOfOneAddress
     let channels = try (0...most).map { _ in try connect() }

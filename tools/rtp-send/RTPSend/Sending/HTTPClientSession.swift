@@ -13,6 +13,8 @@ final class HTTPClientSession: ChannelInboundHandler {
   private var timer: Scheduled<Void>?
   /// Ends a client that asks for nothing, or takes nothing.
   private var impatience: Scheduled<Void>?
+  /// Whether the socket has taken anything since it was full.
+  private var hasTaken = false
   private var hasEnded = false
   /// What the server hears of the client when it has had all, or has gone.
   private var departure: (report: SendReport, ending: SendReport.Ending)?
@@ -80,8 +82,14 @@ final class HTTPClientSession: ChannelInboundHandler {
     guard run != nil else { return }
     impatience?.cancel()
     if context.channel.isWritable { return tick(context) }
-    // One that takes nothing for long has left without a word.
+    awaitSocket(context)
+  }
+
+  /// A client that takes nothing for long has left without a word; one on a slow line takes some.
+  private func awaitSocket(_ context: ChannelHandlerContext) {
+    hasTaken = false
     impatience = loop.scheduleTask(in: Self.stallTime) {
+      if self.hasTaken { return self.awaitSocket(context) }
       self.end(.clientLeft, context)
       context.close(promise: nil)
     }
@@ -159,7 +167,8 @@ final class HTTPClientSession: ChannelInboundHandler {
 
   private func send(_ chunk: inout ByteBuffer, _ context: ChannelHandlerContext) {
     guard chunk.readableBytes > 0 else { return }
-    context.write(wrapOutboundOut(.body(.byteBuffer(chunk))), promise: nil)
+    context.write(wrapOutboundOut(.body(.byteBuffer(chunk)))).assumeIsolated()
+      .whenSuccess { self.hasTaken = true }
     chunk = ByteBuffer()
   }
 

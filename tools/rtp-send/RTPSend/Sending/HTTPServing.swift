@@ -45,6 +45,7 @@ final class HTTPServing {
 
   func disconnected(_ client: any Channel) { connections[ObjectIdentifier(client)] = nil }
 
+  /// A client has asked for the stream.
   func arrived(_ client: any Channel) {
     clients[ObjectIdentifier(client)] = client
     if let address = client.remoteAddress { onEvent(.clientArrived(address)) }
@@ -66,7 +67,8 @@ final class HTTPServing {
 
   /// The source failed for one client; others may go on.
   ///
-  /// It was there when the server began, so this may be for want of descriptors, and pass.
+  /// It was there when the server began, so this may be for want of descriptors, and pass. Where
+  /// one client is served, it is the end.
   func failed(_ error: any Error, for client: any Channel) {
     if let address = client.remoteAddress {
       onEvent(.clientFailed(address, reason: "\(error)"))

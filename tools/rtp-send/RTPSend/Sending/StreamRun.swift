@@ -22,8 +22,8 @@ public struct StreamRun {
   private var isPrepared = true
   /// Without any there is nothing to report on.
   private var hasPackets = false
-  /// How long requests are awaited after the last packet, in nanoseconds: as long as receivers
-  /// wait.
+  /// How long requests are awaited after the last packet or answer, in nanoseconds: as long as
+  /// receivers wait.
   private let patience: Int64
   private var lastDeparture = Instant(nanoseconds: .min)
   /// When the last packet left that answers no request.
