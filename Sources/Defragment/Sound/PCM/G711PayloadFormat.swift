@@ -43,7 +43,7 @@ extension PCMPayload {
   /// the eighth would be taken for the next sample.
   init?(_ codec: SoundCodec, of media: MediaDescription, bytes: Int = 1) {
     let channels = media.soundChannels
-    guard media.channels ?? 1 <= Self.mostChannels else { return nil }
+    guard media.channels ?? 1 <= channels else { return nil }
     self.init(
       SoundFormat(codec: codec, sampleRate: media.clockSampleRate, channels: channels),
       groupBits: 8 * bytes * channels)

@@ -15,9 +15,6 @@ struct PCMPayload: Sendable {
   /// Samples of each channel in that piece.
   private let groupSamples: Int
 
-  /// The most channels of a decoder's frames here.
-  static let mostChannels = 8
-
   /// `nil` for a rate that no sound has.
   ///
   /// - Parameters:

@@ -123,7 +123,8 @@ final class RTSPConnection: ChannelDuplexHandler {
 
   /// What comes behind a request whose answer is awaited stays in the kernel.
   private var takesMore: Bool {
-    session?.pending == nil && session != nil && isWritable && !hasMore
+    guard let session, session.pending == nil else { return false }
+    return isWritable && !hasMore
   }
 
   // MARK: Media
