@@ -56,6 +56,9 @@ struct SoundAloneTests {
       let share = try Self.share(of: 1000, in: path)
       #expect(share > (format.hasSuffix("-16") ? 0.6 : 0.9), "\(path): \(share)")
     }
+    // Where the lengths of RF64 go, should the file pass 4 GiB (EBU Tech 3306).
+    let beginning = try Data(contentsOf: URL(fileURLWithPath: outputs[0])).prefix(16)
+    #expect(beginning.suffix(4).elementsEqual(Data("JUNK".utf8)))
   }
 
   /// Elements of GStreamer that code and pack sound, and what it is called when it came.
