@@ -30,8 +30,8 @@ struct StoppingOptions: ParsableArguments {
     help: ArgumentHelp(
       """
       How long to wait for media, at the start and after a pause, as in --duration; 0 waits forever. \
-      By default 10 s, and 5 s for servers that are connected to (RTSP, HTTP, TCP); forever with \
-      --reconnect, and for the first packet of rtp://.
+      By default 10 s, and 5 s for servers that are connected to (RTSP, HTTP, TCP); forever for the \
+      first packet of rtp://, and with --reconnect, which a time given here ends too.
       """, valueName: "time"), transform: Seconds.read)
   var chosenTimeout: Seconds?
 

@@ -3,6 +3,12 @@ struct CheckContext: Sendable {
   let subject: any ConformanceSubject
   let packets: TestPackets
   let results: ConformanceResults
+  let carrier: Carrier
 
-  var carrier: Carrier { subject.carrier }
+  init(subject: any ConformanceSubject, packets: TestPackets, results: ConformanceResults) {
+    self.subject = subject
+    self.packets = packets
+    self.results = results
+    carrier = subject.carrier
+  }
 }

@@ -18,9 +18,8 @@ extension ConformanceCase {
   }
 
   private static func everySize(_ context: CheckContext) async throws {
-    let limits = context.carrier.packetSizes
     // The smallest size twice, because some transports accept a source only at its second packet.
-    var sizes = ([limits.lowerBound] + Array(limits))[...]
+    var sizes = ([context.carrier.packetSizes.lowerBound] + context.carrier.sizesSent)[...]
     while !sizes.isEmpty {
       // Prepared packets are on a disk or in memory.
       var weight = 0
@@ -278,4 +277,20 @@ extension ConformanceCase {
     }
     await fixture.settle()
   }
+}
+
+extension Carrier {
+  /// The sizes of packets that are sent to see that each comes as it was.
+  var sizesSent: [Int] {
+    packetSizes.filter { size in
+      let power = 1 << (Int.bitWidth - 1 - max(size, 1).leadingZeroBitCount)
+      return size <= everySizeUpTo || size % Self.step == 0
+        || packetSizes.upperBound - size < Self.near
+        || size - power < Self.near || 2 * power - size < Self.near
+    }
+  }
+
+  /// A prime, so that sizes of every remainder are in the sample.
+  private static let step = 61
+  private static let near = 16
 }

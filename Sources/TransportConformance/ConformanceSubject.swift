@@ -109,6 +109,11 @@ public struct Carrier: Sendable {
 
   /// The sizes of the smallest and the largest packet, in bytes.
   public var packetSizes = 12...65_535
+  /// Up to this one every size is sent, and of the larger ones a sample, those around the powers of
+  /// two and the largest among them.
+  ///
+  /// A transport around others need not repeat what their own checks do with each size.
+  public var everySizeUpTo = Int.max
   /// How many bytes can be in flight without loss, counting 1 KiB extra per packet; `nil` for a
   /// carrier that never loses any.
   public var burst: Int?

@@ -164,7 +164,10 @@ import Testing
     for frame in frames {
       let number = Int(frame.time.ticks / 3000)
       let expected = golden[(number * size)..<((number + 1) * size)]
-      let error = meanDifference(packed([frame]), Array(expected), in: clip)
+      let isDeep = clip.pixelFormat.contains("10")
+      let differences = try #require(
+        SampleDifferences(packed([frame])[...], expected, bytesPerSample: isDeep ? 2 : 1))
+      let error = differences.mean / (isDeep ? 4 : 1)
       worst = max(worst, error)
       if number <= Int(lost.max() ?? 0) + 3 { #expect(error < nearby) }
     }
@@ -173,19 +176,6 @@ import Testing
     } when: {
       clip.name == "H.265" && lost == [10] || clip.name == "H.265 10 bit" && lost == [12]
     }
-  }
-
-  /// The mean difference of two samples, as if of 8 bits.
-  private func meanDifference(_ one: [UInt8], _ other: [UInt8], in clip: Clip) -> Double {
-    guard clip.pixelFormat.contains("10") else {
-      let sum = zip(one, other).reduce(0) { $0 + abs(Int($1.0) - Int($1.1)) }
-      return Double(sum) / Double(one.count)
-    }
-    func samples(_ bytes: [UInt8]) -> [Int] {
-      stride(from: 0, to: bytes.count, by: 2).map { Int(bytes[$0]) | Int(bytes[$0 + 1]) << 8 }
-    }
-    let pairs = zip(samples(one), samples(other))
-    return Double(pairs.reduce(0) { $0 + abs($1.0 - $1.1) }) / Double(one.count / 2) / 4
   }
 }
 

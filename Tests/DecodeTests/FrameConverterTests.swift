@@ -543,7 +543,6 @@ extension FrameShape.Size {
 extension Collection<UInt8> {
   /// The largest difference between bytes in the same place.
   fileprivate func largestDifference(from other: some Collection<UInt8>) -> Int {
-    guard count == other.count else { return .max }
-    return zip(self, other).map { abs(Int($0) - Int($1)) }.max() ?? 0
+    SampleDifferences(Array(self)[...], Array(other)[...])?.largest ?? .max
   }
 }

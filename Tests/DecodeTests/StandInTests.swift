@@ -71,10 +71,7 @@ import Testing
       // The one that is missing is not shown, so that some are beside their neighbour.
       [0, size].map { shift in
         let other = golden.dropFirst(start + shift).prefix(size)
-        let sum = zip(shown[start..<start + size], other).reduce(0) {
-          $0 + abs(Int($1.0) - Int($1.1))
-        }
-        return other.count == size ? Double(sum) / Double(size) : .infinity
+        return SampleDifferences(shown[start..<start + size], other)?.mean ?? .infinity
       }.min() ?? .infinity
     }
     // 10 to 40 where libavcodec makes up the picture.

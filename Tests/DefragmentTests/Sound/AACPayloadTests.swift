@@ -258,6 +258,38 @@ struct AACPayloadTests {
     #expect(bench.statistics.unpacked == 3)
   }
 
+  @Test(
+    "Cuts ADTS frames wherever a packet is full: each has its own time",
+    arguments: [
+      // The timestamp is that of the first frame that begins in the packet, or of the rest before.
+      (cuts: [27, 41], times: [0, 2048, 3072]), (cuts: [27, 41], times: [0, 1024, 2048]),
+      // A frame in three packets, of one time or of three.
+      (cuts: [20, 25], times: [0, 1024, 1024]), (cuts: [20, 25], times: [0, 1024, 2048]),
+    ])
+  func framesCutAnywhere(_ sent: (cuts: [Int], times: [Int64])) throws {
+    var bench = try bench(["config": nil], clock: 16_000, channels: 1)
+    let config = try #require(AudioSpecificConfig(sampleRate: 16_000, channels: 1))
+    let frame = try #require(ADTSHeader(of: config, byteCount: 10)).bytes + [UInt8](1...10)
+    let frames = Array([frame, frame, frame, frame].joined())
+    let ends = sent.cuts + [frames.count]
+    for (number, time) in sent.times.enumerated() {
+      bench.push(Array(frames[(number == 0 ? 0 : ends[number - 1])..<ends[number]]), at: time)
+    }
+    #expect(bench.ticks == [0, 1024, 2048, 3072])
+    #expect(bench.statistics.silentSamples == 0 && bench.statistics.unpacked == 3)
+  }
+
+  @Test("Leaves an ADTS frame unfinished: the next one is whole")
+  func unfinishedFrame() throws {
+    var bench = try bench(["config": nil], clock: 16_000, channels: 1)
+    let config = try #require(AudioSpecificConfig(sampleRate: 16_000, channels: 1))
+    let frame = try #require(ADTSHeader(of: config, byteCount: 10)).bytes + [UInt8](1...10)
+    bench.push(frame + frame.prefix(9), at: 0)
+    bench.push(frame, at: 2048)
+    #expect(bench.ticks == [0, 2048])
+    #expect(bench.statistics.cutUnits == 1)
+  }
+
   @Test("Describes no configuration: the clock and the channels tell one")
   func withoutConfiguration() throws {
     for config in [nil, "", "ff", "1690"] as [String?] {

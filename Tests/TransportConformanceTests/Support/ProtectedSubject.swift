@@ -9,9 +9,12 @@ import TransportConformance
 struct ProtectedSubject<Inner: ConformanceSubject>: ConformanceSubject {
   private let inner: Inner
   private let key: SRTPKeyMaterial?
+  private let hasEverySize: Bool
 
-  init(_ inner: Inner) {
+  /// Each size costs more here than all else, so that one of the carriers has every one of them.
+  init(_ inner: Inner, hasEverySize: Bool = false) {
     self.inner = inner
+    self.hasEverySize = hasEverySize
     let bytes = (0..<30).map { UInt8($0) }
     key = try? SRTPKeyMaterial(suite: .aesCM128SHA1Tag80, keyAndSalt: bytes.span.bytes)
   }
@@ -23,6 +26,7 @@ struct ProtectedSubject<Inner: ConformanceSubject>: ConformanceSubject {
     // Room for the tag.
     let sizes = carrier.packetSizes
     carrier.packetSizes = sizes.lowerBound...sizes.upperBound - 10
+    if !hasEverySize { carrier.everySizeUpTo = 4096 }
     return carrier
   }
 

@@ -22,6 +22,8 @@ struct GenericAACPayloadFormat: SoundPayloadFormat {
   private(set) var format: SoundFormat?
   /// Bytes of the unit of which a part is kept; `nil` where each fragment says its own length.
   private var keptSize: Int?
+  /// How many ticks after the timestamp of its packet the kept ADTS frame begins.
+  private var keptTicks: Int64 = 0
   /// Whether the marker is set where a unit ends (§3.1).
   private var trustsMarkers = true
   /// The timestamp of the last packet.
@@ -162,6 +164,7 @@ struct GenericAACPayloadFormat: SoundPayloadFormat {
   /// does not set the marker, or its end is missing.
   private mutating func endWithoutMarker(_ units: inout SoundUnitCollector) {
     guard let keptTime = units.keptTime, keptTime != units.time else { return }
+    guard keptSize != Self.untilFrameEnds else { return }
     guard keptSize == nil, trustsMarkers, let unit = units.takeKept() else {
       return units.dropKept()
     }
@@ -199,26 +202,35 @@ struct GenericAACPayloadFormat: SoundPayloadFormat {
   private mutating func unpackADTS(
     _ payload: ByteBuffer, into units: inout SoundUnitCollector
   ) -> Bool {
-    let isContinued = units.keptByteCount != nil && keptSize == Self.untilFrameEnds
-    guard isContinued || ADTSHeader(at: payload)?.isPlausible(at: payload) == true else {
-      return false
-    }
-    if !isContinued { units.dropKept() }
-    var rest = payload
-    if isContinued {
+    let isBeginning = ADTSHeader(at: payload)?.isPlausible(at: payload) == true
+    let keptTime = keptSize == Self.untilFrameEnds ? units.keptTime : nil
+    if let keptTime, keptTime == units.time || !isBeginning {
       guard units.keep(payload), let whole = units.takeKept() else { return true }
-      rest = whole
+      unpackFrames(
+        whole, at: keptTicks, behind: units.time.ticks.subtractingSaturating(keptTime.ticks),
+        into: &units)
+      return true
     }
-    var ticks: Int64 = 0
+    guard isBeginning else { return false }
+    units.dropKept()
+    unpackFrames(payload, at: 0, behind: 0, into: &units)
+    return true
+  }
+
+  /// Unpacks ADTS frames, the first of which begins at `ticks`; `behind` is by how much the packet
+  /// that they count from is earlier than the current one.
+  private mutating func unpackFrames(
+    _ payload: ByteBuffer, at ticks: Int64, behind: Int64, into units: inout SoundUnitCollector
+  ) {
+    var (rest, ticks, behind) = (payload, ticks, behind)
     while rest.readableBytes > 0 {
-      guard let header = ADTSHeader(at: rest) else {
-        units.noteMalformed()
-        break
-      }
-      guard let frame = rest.readSlice(length: header.frameLength) else {
+      let header = ADTSHeader(at: rest)
+      guard header != nil || ADTSHeader.isCut(in: rest) else { return units.noteMalformed() }
+      guard let header, let frame = rest.readSlice(length: header.frameLength) else {
         keptSize = Self.untilFrameEnds
+        keptTicks = ticks.subtractingSaturating(behind)
         units.keep(rest)
-        break
+        return
       }
       learn(from: header)
       if let content = header.content(of: frame), let format {
@@ -227,8 +239,13 @@ struct GenericAACPayloadFormat: SoundPayloadFormat {
       } else {
         units.noteMalformed()
       }
+      // The timestamp is that of the first frame that begins in the packet, unless the sender gives
+      // it to the rest of a frame too.
+      if behind > ticks {
+        units.beginAtPacket()
+        (ticks, behind) = (0, 0)
+      }
     }
-    return true
   }
 
   /// Stands for the length that the header of a kept frame says; no unit is that long.
@@ -250,10 +267,19 @@ extension ADTSHeader {
 
   /// Whether the payload that begins with it consists of such frames, or is the beginning of one.
   fileprivate func isPlausible(at payload: ByteBuffer) -> Bool {
-    guard frameLength < payload.readableBytes else { return true }
-    return payload.getSlice(
-      at: payload.readerIndex + frameLength, length: payload.readableBytes - frameLength
-    ).flatMap { ADTSHeader(at: $0) } != nil
+    guard frameLength < payload.readableBytes,
+      let rest = payload.getSlice(
+        at: payload.readerIndex + frameLength, length: payload.readableBytes - frameLength)
+    else { return true }
+    return ADTSHeader(at: rest) != nil || Self.isCut(in: rest)
+  }
+
+  /// Whether `bytes` are the beginning of a header, and end before it does.
+  fileprivate static func isCut(in bytes: ByteBuffer) -> Bool {
+    guard bytes.readableBytes < shortestLength, bytes.readableBytesView.first == 0xFF else {
+      return false
+    }
+    return bytes.readableBytesView.dropFirst().first.map { $0 & 0xF6 == 0xF0 } ?? true
   }
 }
 
