@@ -18,6 +18,8 @@ package struct ShortFile: Sendable {
   /// How long the writer of a pipe may take: a person may have to unlock a store of passwords.
   package static let patience = Duration.seconds(30)
 
+  private static let shortestRead = 4096
+
   /// Reads to the end, to the limit or to the end of a line.
   ///
   /// - Parameters:
@@ -37,7 +39,11 @@ package struct ShortFile: Sendable {
     var status = stat()
     guard unsafe fstat(descriptor, &status) == 0 else { throw Self.failure }
     isExposed = status.isExposed
-    bytes.reserveCapacity(limit + 1)
+    // All at once: what an array leaves where it grew may be secret. Files of /proc tell no size.
+    let isRegular = status.st_mode & S_IFMT == S_IFREG
+    let length = isRegular ? max(Int(status.st_size), Self.shortestRead) : limit
+    let capacity = min(length, limit) + 1
+    bytes.reserveCapacity(capacity)
     let deadline = ContinuousClock.now + patience
     while bytes.count <= limit {
       let left = Int32(clamping: (deadline - .now).wholeNanoseconds / 1_000_000)
@@ -47,11 +53,11 @@ package struct ShortFile: Sendable {
       guard ready != 0 else {
         throw Failure(reason: "its writer did not finish within \(patience.components.seconds) s")
       }
-      let count = unsafe withUnsafeTemporaryAllocation(of: UInt8.self, capacity: limit + 1) {
-        let count = unsafe read(descriptor, $0.baseAddress, limit + 1 - bytes.count)
+      let count = unsafe withUnsafeTemporaryAllocation(of: UInt8.self, capacity: capacity) {
+        let count = unsafe read(descriptor, $0.baseAddress, min(capacity, limit + 1 - bytes.count))
         if count > 0 { unsafe bytes.append(contentsOf: $0.prefix(count)) }
         // What is read here may be secret.
-        if let start = $0.baseAddress { unsafe explicit_bzero(start, limit + 1) }
+        if let start = $0.baseAddress { unsafe explicit_bzero(start, max(count, 0)) }
         return count
       }
       if count < 0, errno == EINTR || errno == EAGAIN { continue }

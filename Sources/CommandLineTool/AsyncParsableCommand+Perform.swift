@@ -37,7 +37,9 @@ extension AsyncParsableCommand {
       }
     case .validationFailure:
       // 200 lines of help would hide the mistake.
-      let unknown = KnownOptions(of: self).complaint(aboutAnyOf: arguments)
+      let unknown =
+        FFmpegOption.complaint(aboutAnyOf: arguments)
+        ?? KnownOptions(of: self).complaint(aboutAnyOf: arguments)
       StandardError.say(.error(unknown ?? message(for: error)))
       StandardError.write(
         "'\(configuration.commandName ?? "rtp-recv") --help' lists the options.\n")

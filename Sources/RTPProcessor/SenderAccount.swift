@@ -8,7 +8,6 @@ import RTPWire
 struct SenderAccount: Sendable {
   /// The state of the stream when a report came.
   private struct Mark: Sendable {
-    let sent: UInt32
     let highest: Int64
     let received: Int64
     let arrival: Instant
@@ -20,6 +19,9 @@ struct SenderAccount: Sendable {
   private static let slackDuration: Duration = .milliseconds(100)
 
   private var first: Mark?
+  /// Packets that the sender sent since the first report, and its count in the last one.
+  private var sentSince: Int64 = 0
+  private var lastSent: UInt32 = 0
   /// False once more packets came than the sender reports, as with senders whose reports say 0.
   private var isCredible = true
   /// Packets that were certainly never sent, since the first report.
@@ -33,18 +35,20 @@ struct SenderAccount: Sendable {
   ///   - received: packets that came, late ones and duplicates included.
   ///   - arrival: when the report came.
   mutating func note(sent: UInt32, highest: Int64, received: Int64, at arrival: Instant) {
+    // From report to report: the count wraps around after 2^32 packets, two weeks of a fast stream.
+    defer { lastSent = sent }
     guard let first else {
-      first = Mark(sent: sent, highest: highest, received: received, arrival: arrival)
+      first = Mark(highest: highest, received: received, arrival: arrival)
       return
     }
     let numbers = highest.subtractingSaturating(first.highest)
     let came = received.subtractingSaturating(first.received)
-    let count = Int64(sent &- first.sent)
+    sentSince = sentSince.addingSaturating(Int64(Int32(bitPattern: sent &- lastSent)))
     let duration = max(first.arrival.duration(to: arrival), .nanoseconds(1))
     let share = min(Self.slackDuration / duration, 1)
     let slack = Self.leastSlack + Int64(Double(max(numbers, 0)) * share)
-    if count + slack < came { isCredible = false }
-    let missing = min(numbers - count, numbers - came)
+    if sentSince.addingSaturating(slack) < came { isCredible = false }
+    let missing = min(numbers.subtractingSaturating(sentSince), numbers.subtractingSaturating(came))
     leftOut = isCredible && missing > slack ? missing : 0
   }
 }

@@ -16,6 +16,10 @@ struct Redirections: Sendable {
 
   init(from url: ServerURL) { visited = [url] }
 
+  /// Begins anew where a stream has played: servers that share their clients send them to and fro,
+  /// or to where they are.
+  init() { visited = [] }
+
   /// Decides about a redirect from the server of `url`.
   mutating func follow(_ location: String, from url: ServerURL) throws(Fault) -> ServerURL {
     guard let target = try? ServerURL(parsing: location, as: url.family),

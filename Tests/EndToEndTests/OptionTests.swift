@@ -222,6 +222,20 @@ struct OptionTests {
     #expect(words.contains("Unknown option '--outptu'. Did you mean '--output'?"), "\(words)")
   }
 
+  @Test(
+    "an option of FFmpeg is known for what it is",
+    arguments: [
+      (["-i", "rtp://:5004"], "'-i' is an option of FFmpeg; here the source stands by itself"),
+      (["rtp://:5004", "-t", "10"], "here --duration"),
+      (["-rtsp_transport", "tcp", "-i", "rtsp://127.0.0.1:9/x"], "here it is --rtsp-transport"),
+      (["rtp://:5004", "-o", "a.mp4", "-c:v", "copy"], "here a recording is a copy without it"),
+    ])
+  func optionOfFFmpeg(arguments: [String], expected: String) throws {
+    let (status, words) = try run(arguments)
+    #expect(status == 64)
+    #expect(words.contains(expected), "\(words)")
+  }
+
   @Test("a share may be a percentage", arguments: [("50%", true), ("0.5", true), ("101%", false)])
   func shares(loss: String, isOne: Bool) throws {
     let sender = try RunningProcess(

@@ -66,6 +66,6 @@ private enum Diagnostics {
     .sessionIdentifierChanged: "sessionIdentifierChanged", .reconnected: "reconnected",
     .transportIncomplete: "transportIncomplete", .otherDelivery: "otherDelivery",
     .udpRefused: "udpRefused", .udpSilent: "udpSilent",
-    .controlURLRewritten: "controlURLRewritten", .suspiciousPosition: "suspiciousPosition",
+    .controlURLRewritten: "controlURLRewritten",
   ]
 }

@@ -1,7 +1,8 @@
 import NIOCore
-import RTPProcessor
 import RTPWire
 import Testing
+
+@testable import RTPProcessor
 
 /// Packets missing because they were never sent, by the sender's reports, beside those lost on the
 /// way.
@@ -28,6 +29,20 @@ struct SenderAccountTests {
     Case(testDescription: "the count stands still", lost: 200, step: 0, expected: 0),
     Case(testDescription: "the count is one of bytes", lost: 200, step: 1000, expected: 0),
   ]
+
+  @Test("a stream goes on beyond the 2^32 packets of a sender's count")
+  func countsOfWeeks() {
+    var account = SenderAccount()
+    account.note(sent: 0, highest: 0, received: 0, at: Instant(nanoseconds: 0))
+    // 500 numbers are passed over at first, and a billion packets come between any two reports.
+    for billions in 1...9 as ClosedRange<Int64> {
+      let sent = billions * 1_000_000_000
+      account.note(
+        sent: UInt32(truncatingIfNeeded: sent), highest: sent + 500, received: sent,
+        at: Instant(nanoseconds: billions * 1_000_000_000_000_000))
+      #expect(account.leftOut == 500)
+    }
+  }
 
   @Test("what the sender's reports tell of what is missing", arguments: cases)
   func leftOut(_ test: Case) {

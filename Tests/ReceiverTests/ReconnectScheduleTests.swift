@@ -79,7 +79,7 @@ struct ReconnectScheduleTests {
     RTSPError.connectionClosed, RTSPError.connectTimedOut(seconds: 10),
     RTSPError.refused(method: "DESCRIBE", status: 404, reason: "Not Found"),
     RTSPError.refused(method: "SETUP", status: 453, reason: ""), RTSPError.mediaStopped(seconds: 5),
-    RTSPError.noMedia(seconds: 5), RTSPError.framingLost(skipped: 65_536),
+    RTSPError.noMedia(seconds: 5, isOverUDP: true), RTSPError.framingLost(skipped: 65_536),
     TLSError.closedInHandshake, TLSError.certificateNotYetValid(host: "camera", days: 9000),
   ]
 

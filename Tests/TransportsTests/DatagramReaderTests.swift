@@ -115,19 +115,7 @@ struct DatagramReaderTests {
     let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     let eventLoop = group.next()
     let received = Record<Datagram.Channel>()
-    let readers = NIOLoopBoundBox<[DatagramReader]>.makeBoxSendingValue([], eventLoop: eventLoop)
-    let addresses = try await eventLoop.flatSubmit {
-      eventLoop.makeCompletedFuture {
-        let sockets = try (0..<2).map { _ in
-          try DatagramSocket.bound(to: endpoint("127.0.0.1", 0))
-        }
-        readers.value = Self.gatheringReaders(sockets, into: received, on: eventLoop)
-        return try sockets.map { try #require($0.localAddress) }
-      }.flatMap { (addresses: [SocketAddress]) in
-        EventLoopFuture.andAllSucceed(readers.value.map { $0.start() }, on: eventLoop)
-          .map { addresses }
-      }
-    }.get()
+    let (readers, addresses) = try await Self.gatheringReaders(into: received, on: eventLoop)
     let sender = try await FarEnd()
     // The first read of media begins to gather.
     try await sender.send(rtp(0), to: addresses[0])
@@ -184,6 +172,54 @@ struct DatagramReaderTests {
     try await eventLoop.submit { bound.value.stop() }.get()
     try await sender.close()
     try await group.shutdownGracefully()
+  }
+
+  /// RTCP is read inside of the reads of media, whose memory is free again by then.
+  @Test func readsOfAThreadShareTheirMemory() async throws {
+    let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    let eventLoop = group.next()
+    let received = Record<Datagram.Channel>()
+    let (readers, addresses) = try await Self.gatheringReaders(into: received, on: eventLoop)
+    let sender = try await FarEnd()
+    try await sender.send(rtp(0), to: addresses[0])
+    _ = try await received.first(1)
+    var places: Set<UInt> = []
+    for number in 1...6 as ClosedRange<UInt16> {
+      try await sender.send(rtp(number), to: addresses[0])
+      try await eventLoop.submit { readers.value[0].readGathered() }.get()
+      _ = try await received.first(Int(number) + 1)
+      places.insert(
+        try await eventLoop.submit {
+          let memory = VectorMemory.ofThread
+          let (storage, gathered) = memory.take()
+          defer { memory.giveBack(storage, gathered) }
+          return storage.withVeryUnsafeBytes { UInt(bitPattern: $0.baseAddress) }
+        }.get())
+    }
+    #expect(places.count == 1)
+    try await eventLoop.submit { readers.value.forEach { $0.stop() } }.get()
+    try await sender.close()
+    try await group.shutdownGracefully()
+  }
+
+  /// Starts both on sockets of their own; returns them with their addresses.
+  private static func gatheringReaders(
+    into received: Record<Datagram.Channel>, on eventLoop: any EventLoop
+  ) async throws -> (NIOLoopBoundBox<[DatagramReader]>, [SocketAddress]) {
+    let readers = NIOLoopBoundBox<[DatagramReader]>.makeBoxSendingValue([], eventLoop: eventLoop)
+    let addresses = try await eventLoop.flatSubmit {
+      eventLoop.makeCompletedFuture {
+        let sockets = try (0..<2).map { _ in
+          try DatagramSocket.bound(to: endpoint("127.0.0.1", 0))
+        }
+        readers.value = gatheringReaders(sockets, into: received, on: eventLoop)
+        return try sockets.map { try #require($0.localAddress) }
+      }.flatMap { (addresses: [SocketAddress]) in
+        EventLoopFuture.andAllSucceed(readers.value.map { $0.start() }, on: eventLoop)
+          .map { addresses }
+      }
+    }.get()
+    return (readers, addresses)
   }
 
   /// A reader of media that gathers for long, and one of RTCP that it leads.

@@ -41,6 +41,22 @@ struct RTSPSessionAuthenticationTests {
     #expect(conversation.reports == [.reconnected])
   }
 
+  /// Cameras lock accounts: what was tried on one connection counts on the next.
+  @Test(arguments: ["OPTIONS", "DESCRIBE"])
+  func aServerThatClosesTheConnectionAfterEachRefusalGetsThePasswordTwice(method: String) throws {
+    let refusal = Reply.challenge(Self.digest).closing()
+    var script: Conversation.Script = ["DESCRIBE": [refusal]]
+    script[method] = [refusal]
+    let conversation = try run(script)
+    #expect(conversation.end == .failed(.credentialsRefused(realm: "Camera")))
+    #expect(conversation.requests.count { $0.headers["Authorization"] != nil } == 2)
+  }
+
+  @Test func aServerThatClosesTheConnectionInsteadOfARefusalGetsThePasswordTwice() throws {
+    let conversation = try run(["DESCRIBE": [.challenge(Self.digest).closing(), .ok, .close]])
+    #expect(conversation.requests.count { $0.headers["Authorization"] != nil } <= 2)
+  }
+
   @Test func basicWithoutEncryptionIsReported() throws {
     let plain = try run(["DESCRIBE": [.challenge(Self.basic), .oneVideo]])
     #expect(plain.transcript.last == "playing")

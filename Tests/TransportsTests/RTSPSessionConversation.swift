@@ -235,8 +235,8 @@ struct Conversation {
     case .closePorts:
       isOverUDP = false
       transcript.append("close ports")
-    case .playing(let position):
-      transcript.append("playing" + (position.map { " at \($0.text)" } ?? ""))
+    case .playing:
+      transcript.append("playing")
       nextPacket = packetEvery.map { now.advanced(byNanoseconds: $0 * 1_000_000) }
     case .report(let diagnostic): reports.append(diagnostic)
     case .end(let end):
@@ -270,11 +270,5 @@ struct Conversation {
     counts[request.method] = count + 1
     let reply = replies.indices.contains(count) ? replies[count] : replies.last ?? .silence
     answers.append((reply, request))
-  }
-}
-
-extension RTSPSession.StreamPosition {
-  fileprivate var text: String {
-    "\(sequenceNumber.map { "\($0)" } ?? "-")/\(timestamp.map { "\($0)" } ?? "-")"
   }
 }

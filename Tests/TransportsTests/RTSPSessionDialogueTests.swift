@@ -420,27 +420,22 @@ struct RTSPSessionDialogueTests {
 
   // MARK: RTP-Info
 
+  /// Hikvision's DS-2CD2032-I always says number 0, TP-Link's Tapo C320WS always 1, OMNY's M5S2A
+  /// counts backwards.
   @Test(
     arguments: [
-      ("url=rtsp://camera/live/track1;seq=4711;rtptime=3450012", "playing at 4711/3450012", false),
-      // Hikvision's DS-2CD2032-I says 0, TP-Link's Tapo C320WS says 1.
-      ("url=rtsp://camera/live/track1;seq=0;rtptime=0", "playing", true),
-      ("url=rtsp://camera/live/track1;seq=1;rtptime=9", "playing at -/9", true),
-      // OMNY's M5S2A counts backwards.
-      ("url=rtsp://camera/live/track1;seq=7;rtptime=-81", "playing at 7/-", false),
-      ("url=rtsp://camera/live/track1;seq=99999;rtptime=99999999999", "playing", false),
-      // Laureii cameras end with a semicolon.
-      ("url=rtsp://camera/live/track1;seq=7;rtptime=8;", "playing at 7/8", false),
-      ("", "playing", false), (";;;===,,,", "playing", false),
+      "url=rtsp://camera/live/track1;seq=0;rtptime=0", "url=rtsp://camera/live/track1;seq=1",
+      "url=rtsp://camera/live/track1;seq=7;rtptime=-81",
+      "url=rtsp://camera/live/track1;seq=99999;rtptime=99999999999", "", ";;;===,,,",
     ]
   )
-  func rtpInfoIsAHint(field: String, expected: String, isSuspicious: Bool) throws {
+  func whatRTPInfoSaysDoesNotMatter(field: String) throws {
     var conversation = try Conversation([
       "DESCRIBE": [.oneVideo], "SETUP": [.tcp], "PLAY": [.ok.with("RTP-Info", field)],
     ])
     conversation.run()
-    #expect(conversation.transcript.last == expected)
-    #expect(conversation.reports == (isSuspicious ? [.suspiciousPosition] : []))
+    #expect(conversation.transcript.last == "playing")
+    #expect(conversation.reports.isEmpty)
   }
 
   // MARK: Requests of the server

@@ -38,7 +38,7 @@ struct RTSPSessionEndTests {
   @Test func aStreamThatNeverBeginsIsGivenUpAfterFiveSeconds() throws {
     var conversation = try Conversation(Self.script, packetEvery: nil)
     conversation.run(milliseconds: 60_000)
-    #expect(conversation.end == .failed(.noMedia(seconds: 5)))
+    #expect(conversation.end == .failed(.noMedia(seconds: 5, isOverUDP: false)))
     #expect(conversation.milliseconds == 5000)
     #expect(conversation.methods.last == "TEARDOWN")
   }
@@ -53,6 +53,21 @@ struct RTSPSessionEndTests {
     #expect((64_900...65_000).contains(conversation.milliseconds))
   }
 
+  /// A slow disk or loop of ours is no silence of the server's.
+  @Test func whatIsNotReadIsNotMissed() throws {
+    var conversation = try Conversation(Self.script)
+    conversation.run(milliseconds: 1000)
+    conversation.stopPackets()
+    conversation.session.hold(true, at: conversation.now)
+    conversation.run(milliseconds: 20_000)
+    #expect(conversation.end == nil)
+    conversation.session.hold(false, at: conversation.now)
+    conversation.run(milliseconds: 4900)
+    #expect(conversation.end == nil)
+    conversation.run(milliseconds: 200)
+    #expect(conversation.end == .failed(.mediaStopped(seconds: 5)))
+  }
+
   @Test func anotherStreamThatGoesOnIsNotTheOneThatIsPlayed() throws {
     var conversation = try Conversation([
       "DESCRIBE": [.audioAndVideo],
@@ -65,7 +80,7 @@ struct RTSPSessionEndTests {
       _ = conversation.session.route(channel: 1, at: conversation.now)
       conversation.run(milliseconds: 100)
     }
-    #expect(conversation.end == .failed(.noMedia(seconds: 5)))
+    #expect(conversation.end == .failed(.noMedia(seconds: 5, isOverUDP: false)))
   }
 
   @Test func whoIsWillingToWaitWaits() throws {

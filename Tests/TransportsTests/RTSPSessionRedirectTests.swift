@@ -141,10 +141,7 @@ struct RTSPSessionRedirectTests {
   @Test func aServerThatSendsItsClientAwayInTheMiddleIsObeyed() throws {
     var conversation = try Conversation(["DESCRIBE": [.oneVideo], "SETUP": [.tcp]])
     conversation.run()
-    var request = RTSPRequest(method: "REDIRECT", uri: "rtsp://camera/live")
-    request.headers.add("CSeq", "1")
-    request.headers.add("Location", "rtsp://spare/live")
-    conversation.session.receive(request, at: conversation.now)
+    conversation.session.receive(Self.redirection(to: "spare"), at: conversation.now)
     conversation.run()
     #expect(
       conversation.transcript.dropFirst(7).prefix(4) == [
@@ -153,6 +150,59 @@ struct RTSPSessionRedirectTests {
       ])
     #expect(conversation.transcript.last == "playing")
     #expect(conversation.end == nil)
+  }
+
+  /// Servers that share their clients among them, for as long as the stream goes on.
+  @Test func whoeverIsSentToAndFroForDaysGoesOn() throws {
+    var conversation = try Conversation(["DESCRIBE": [.oneVideo], "SETUP": [.tcp]])
+    for target in ["spare", "camera", "camera", "spare", "third", "spare"] {
+      conversation.run(milliseconds: 3_600_000)
+      conversation.session.receive(Self.redirection(to: target), at: conversation.now)
+    }
+    conversation.run()
+    #expect(conversation.end == nil)
+    #expect(conversation.transcript.last == "playing")
+  }
+
+  @Test func serversThatSendTheirClientsRoundWhenTheyPlayAreLeft() throws {
+    var conversation = try Conversation(["DESCRIBE": [.oneVideo], "SETUP": [.tcp]])
+    for target in ["spare", "camera"] {
+      conversation.run()
+      conversation.session.receive(Self.redirection(to: target), at: conversation.now)
+    }
+    conversation.run()
+    #expect(conversation.end == .failed(.redirectedTooOften(limit: 3)))
+  }
+
+  @Test func whoHasSaidGoodbyeIsNotSentElsewhere() throws {
+    var conversation = try Conversation([
+      "DESCRIBE": [.oneVideo], "SETUP": [.tcp], "TEARDOWN": [.silence],
+    ])
+    conversation.run()
+    conversation.session.teardown(at: conversation.now)
+    conversation.run(milliseconds: 100)
+    conversation.session.receive(Self.redirection(to: "spare"), at: conversation.now)
+    conversation.run(milliseconds: 60_000)
+    #expect(conversation.end == .finished)
+    #expect(conversation.transcript.count { $0.hasPrefix("connect") } == 1)
+  }
+
+  /// The shell knows the tracks of the first description: the next connection begins anew.
+  @Test func aServerWithOtherStreamsIsNoneOfThisSession() throws {
+    var conversation = try Conversation([
+      "DESCRIBE": [.audioAndVideo, .oneVideo], "SETUP": [.tcp],
+    ])
+    conversation.run()
+    conversation.session.receive(Self.redirection(to: "spare"), at: conversation.now)
+    conversation.run()
+    #expect(conversation.end == .failed(.otherStreams))
+  }
+
+  private static func redirection(to host: String) -> RTSPRequest {
+    var request = RTSPRequest(method: "REDIRECT", uri: "rtsp://camera/live")
+    request.headers.add("CSeq", "1")
+    request.headers.add("Location", "rtsp://\(host)/live")
+    return request
   }
 
   @Test func aRedirectWithoutAnAddressIsARefusal() throws {

@@ -83,7 +83,7 @@ struct RTSPSessionUDPTests {
     var conversation = try Conversation(
       ["DESCRIBE": [.oneVideo], "SETUP": [.udp, .tcp]], over: .automatic, packetEvery: nil)
     conversation.run(milliseconds: 60_000)
-    #expect(conversation.end == .failed(.noMedia(seconds: 5)))
+    #expect(conversation.end == .failed(.noMedia(seconds: 5, isOverUDP: false)))
     #expect(conversation.milliseconds == 8000)
     #expect(conversation.count(of: "SETUP") == 2)
     #expect(conversation.methods.last == "TEARDOWN")
@@ -107,7 +107,7 @@ struct RTSPSessionUDPTests {
     conversation = try Conversation(
       ["DESCRIBE": [.oneVideo], "SETUP": [.udp]], over: .udp, packetEvery: nil)
     conversation.run(milliseconds: 60_000)
-    #expect(conversation.end == .failed(.noMedia(seconds: 5)))
+    #expect(conversation.end == .failed(.noMedia(seconds: 5, isOverUDP: true)))
   }
 
   @Test func aServerThatAnswersWithChannelsIsFollowed() throws {

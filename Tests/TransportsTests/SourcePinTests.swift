@@ -48,6 +48,26 @@ struct SourcePinTests {
     }
   }
 
+  // MARK: Another port
+
+  @Test("a NAT gives sound and pictures on one port another one", arguments: [1, 2] as [UInt32])
+  func anotherPortForBoth(first: UInt32) {
+    var feed = Feed(expecting: .peer(Self.server))
+    for number in 10..<20 as Range<UInt16> {
+      _ = feed.send(number, ssrc: 1, from: Self.server)
+      _ = feed.send(number + 500, ssrc: 2, from: Self.server)
+    }
+    feed.now += 3000
+    let start: UInt16 = first == 1 ? 20 : 520
+    let delivered = (0..<4).map { feed.send(start + $0, ssrc: first, from: Self.otherPort) }
+    #expect(delivered.reduce(0, +) == 4)
+    #expect(feed.pin.source == Self.otherPort)
+    // A third one is somebody else.
+    feed.now += 3000
+    let foreign = (0..<4).map { feed.send($0, ssrc: 3, from: Self.server) }
+    #expect(foreign == [0, 0, 0, 0])
+  }
+
   // MARK: A bad network
 
   /// Each pair swapped, every second one lost, two of three lost.

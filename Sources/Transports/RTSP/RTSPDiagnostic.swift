@@ -37,8 +37,6 @@ public enum RTSPDiagnostic: Sendable, Hashable {
   case streamWithoutURL(media: Int)
   /// The server refused this method as a keep-alive.
   case keepAliveRefused(method: String)
-  /// The position in RTP-Info is implausible and is ignored.
-  case suspiciousPosition
   /// Data came on a channel of no stream.
   case unassignedChannel(UInt8)
 }
@@ -77,7 +75,6 @@ extension RTSPDiagnostic: CustomStringConvertible {
       return
         "the description has no URL for stream \(media) (a=control); the others play without it"
     case .keepAliveRefused(let method): return "\(method) was refused as a keep-alive"
-    case .suspiciousPosition: return "the position in RTP-Info is not used"
     case .unassignedChannel(let channel): return "data came on channel \(channel), which is unknown"
     }
   }

@@ -14,8 +14,8 @@ public enum RTSPError: Error, Sendable, Hashable {
   case connectTimedOut(seconds: Int)
   /// No response within the deadline, in seconds.
   case noResponse(method: String, seconds: Int)
-  /// No packet came within this many seconds of the stream's start.
-  case noMedia(seconds: Int)
+  /// No packet came within this many seconds of the stream's start, over UDP or in the connection.
+  case noMedia(seconds: Int, isOverUDP: Bool)
   /// Packets came, and then none for this many seconds.
   case mediaStopped(seconds: Int)
   case redirectedTooOften(limit: Int)
@@ -34,6 +34,8 @@ public enum RTSPError: Error, Sendable, Hashable {
   /// The server closed the connection while it played.
   case brokenOff
   case sessionDescription(SessionDescriptionError)
+  /// On another connection of the session, the server describes other streams, or has other keys.
+  case otherStreams
   /// DESCRIBE succeeded, but the answer had no description.
   case emptyDescription
   /// The server describes no video, or no stream with the chosen number.
@@ -75,9 +77,11 @@ extension RTSPError: CustomStringConvertible {
     case .noResponse(let method, let seconds):
       return "the server did not answer \(method) within \(seconds) s; "
         + "check that it speaks RTSP on this port, or restart it"
-    case .noMedia(let seconds):
+    case .noMedia(let seconds, let isOverUDP):
       return "the server plays the stream, but no packet came within \(seconds) s; "
-        + "try --rtsp-transport tcp, or another stream of the device"
+        + (isOverUDP
+          ? "try --rtsp-transport tcp, or another stream of the device"
+          : "try another stream of the device, or restart it")
     case .mediaStopped(let seconds):
       return "nothing of the stream came for \(seconds) s; the device or the network is gone"
     case .redirectedTooOften(let limit):
@@ -105,6 +109,9 @@ extension RTSPError: CustomStringConvertible {
       return "the server closed the connection in the middle of the stream; it may have restarted"
     case .sessionDescription(let error):
       return "the server's description of the stream cannot be used: \(error)"
+    case .otherStreams:
+      return "the server describes other streams, or has other keys, than it had before it was "
+        + "connected to again; start anew"
     case .emptyDescription:
       return "the server describes no streams at this address; check the path in the URL"
     case .noSuchStream(.everything), .noSuchStream(.firstVideo):
@@ -151,7 +158,8 @@ extension RTSPError: TransportFault {
     // A camera that is starting may not know its paths or describe its video for a while.
     case .refused, .connectTimedOut, .noResponse, .noMedia, .mediaStopped, .framingLost, .stalled,
       .messageTooLarge, .invalidLength, .connectionClosed, .brokenOff, .sessionDescription,
-      .emptyDescription, .noSuchStream(.everything), .noSuchStream(.firstVideo), .noKnownMedia:
+      .otherStreams, .emptyDescription, .noSuchStream(.everything), .noSuchStream(.firstVideo),
+      .noKnownMedia:
       .transient
     }
   }
@@ -168,8 +176,8 @@ extension RTSPError: TransportFault {
     case .noMedia: .noMedia
     case .mediaStopped: .mediaLost
     case .refused, .connectTimedOut, .noResponse, .framingLost, .stalled, .messageTooLarge,
-      .invalidLength, .connectionClosed, .brokenOff, .sessionDescription, .unsupportedProfile,
-      .deliveryRefused, .notTunnelled:
+      .invalidLength, .connectionClosed, .brokenOff, .sessionDescription, .otherStreams,
+      .unsupportedProfile, .deliveryRefused, .notTunnelled:
       nil
     }
   }

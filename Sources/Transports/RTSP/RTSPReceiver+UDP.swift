@@ -8,8 +8,9 @@ extension RTSPReceiver: DatagramMerger {
       guard let local = connection?.addresses?.local else { throw TransportError.closed }
       switch wanted {
       case .pair:
+        pairsAsked += 1
         ports[media] = try RTSPMediaPorts(
-          pairOn: local, place: ports.count, sockets, on: eventLoop)
+          pairOn: local, place: pairsAsked - 1, sockets, on: eventLoop)
       case .multicast(let group, let port, _, let sources):
         ports[media] = try RTSPMediaPorts(
           group: SocketAddress(ipAddress: group, port: port),
@@ -75,6 +76,7 @@ extension RTSPReceiver: DatagramMerger {
   func closePorts() {
     let closing = ports
     ports.removeAll()
+    pairsAsked = 0
     for (media, ports) in closing {
       ports.close()
       if let receiver = ports.receiver { count.add(receiver.counters, isFirst: media == selected) }

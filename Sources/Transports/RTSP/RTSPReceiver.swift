@@ -14,6 +14,8 @@ final class RTSPReceiver: PacketReceiver {
   var session: RTSPSession
   var connection: RTSPConnection?
   var ports: [Int: RTSPMediaPorts] = [:]
+  /// How many pairs of ports were asked for, also those that could not be opened.
+  var pairsAsked = 0
   private var alarm = Alarm()
   private var opening: EventLoopPromise<Void>?
   /// The server's description, once it has come.
@@ -80,7 +82,10 @@ final class RTSPReceiver: PacketReceiver {
 
   /// Makes the server wait, unless its media comes over UDP.
   func holdReading(_ isHeld: Bool) {
-    if ports.isEmpty { connection?.holdReading(isHeld) }
+    guard ports.isEmpty else { return }
+    connection?.holdReading(isHeld)
+    session.hold(isHeld, at: Self.now)
+    act()
   }
 
   func gather(for time: Duration) {
@@ -137,6 +142,8 @@ final class RTSPReceiver: PacketReceiver {
       for ports in ports.values { ports.punch() }
       becomeOpen()
     case .report(let diagnostic):
+      // Also where the other way never gets as far as to play.
+      if diagnostic == .udpSilent { count.carriage = .tcp }
       count.note(TransportDiagnostic(diagnostic.description, isWarning: diagnostic.isWarning))
     case .end(let end): finish(end)
     }

@@ -26,9 +26,8 @@ extension RTSPSession {
     case expectMedia(media: Int, from: ServerPorts)
     /// Nothing comes over UDP, or the server prefers the connection: close all media sockets.
     case closePorts
-    /// PLAY is answered. The position is the server's claim about its first packet, and only a
-    /// hint.
-    case playing(StreamPosition?)
+    /// PLAY is answered.
+    case playing
     /// A deviation that was tolerated; each comes once.
     case report(RTSPDiagnostic)
     /// The session is over; nothing follows. Close everything once all that was written is sent.
@@ -52,12 +51,6 @@ extension RTSPSession {
   struct ServerPorts: Sendable, Hashable {
     var media: Int
     var control: Int
-  }
-
-  /// The first packet of the selected stream, as RTP-Info claims (RFC 2326 §12.33).
-  struct StreamPosition: Sendable, Hashable {
-    var sequenceNumber: UInt16?
-    var timestamp: UInt32?
   }
 
   /// How a session came to its end.

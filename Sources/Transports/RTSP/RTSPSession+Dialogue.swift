@@ -49,6 +49,7 @@ extension RTSPSession {
     exchanges.abandon()
     keepAlive.stop()
     hasBeenAnswered = false
+    formerAttempts = nil
     isSetUp = false
     identifier = nil
     lastMedia = nil
@@ -89,6 +90,11 @@ extension RTSPSession {
 
   /// Follows a redirect to the server named in `location`.
   mutating func redirect(to location: String, at now: Instant) {
+    if case .playing(let start) = phase, let lastMedia,
+      start.advanced(by: Self.steadyPlay) <= lastMedia
+    {
+      redirections = Redirections()
+    }
     do throws(Redirections.Fault) {
       let target = try redirections.follow(location, from: url)
       report(.redirected(to: location))
@@ -175,10 +181,13 @@ extension RTSPSession {
       for media in setups.streamsWithoutURL { report(.streamWithoutURL(media: media)) }
       // Servers without an aggregate URL accept PLAY on a single stream (§10.5).
       if let stream = setups.selected { aggregateURLs += stream.urls }
-      // After a reconnection DESCRIBE is sent again, but its answer is not used: Hikvision cameras
-      // accept no SETUP on a connection without DESCRIBE.
-      if !hasDescribed {
-        hasDescribed = true
+      let streams = DescribedStreams(
+        description, selected: setups.selected?.media, tracks: setups.tracks)
+      // After a reconnection DESCRIBE is sent again, because Hikvision cameras accept no SETUP on a
+      // connection without it.
+      guard described.map({ $0 == streams }) ?? true else { throw .otherStreams }
+      if described == nil {
+        described = streams
         perform(
           .describe(description, selected: setups.selected?.media, tracks: setups.tracks))
       }

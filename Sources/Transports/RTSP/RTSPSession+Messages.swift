@@ -10,7 +10,9 @@ extension RTSPSession {
   ) {
     var request = RTSPRequest(method: method, uri: uri)
     for (name, value) in fields { request.headers.add(name, value) }
-    transmit(RTSPExchanges.Exchange(purpose: purpose, request: request), at: now)
+    var exchange = RTSPExchanges.Exchange(purpose: purpose, request: request)
+    exchange.attempts = formerAttempts.take() ?? exchange.attempts
+    transmit(exchange, at: now)
   }
 
   /// Sends a request, for the first time or again with another answer to a challenge.
@@ -59,7 +61,8 @@ extension RTSPSession {
     case "GET_PARAMETER", "SET_PARAMETER", "ANNOUNCE": respond(to: request, 200, "OK")
     case "REDIRECT":
       respond(to: request, 200, "OK")
-      guard let location = request.headers["Location"] else { return }
+      // Who has said goodbye goes nowhere else.
+      guard phase != .tearingDown, let location = request.headers["Location"] else { return }
       redirect(to: location, at: now)
     case "TEARDOWN":
       respond(to: request, 200, "OK")

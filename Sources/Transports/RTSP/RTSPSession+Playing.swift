@@ -125,26 +125,7 @@ extension RTSPSession {
     adoptSession(of: response)
     phase = .playing(since: now)
     keepAlive.sent(at: now)
-    perform(.playing(position(in: response)))
-  }
-
-  /// The plausible part of RTP-Info for the selected stream.
-  private mutating func position(in response: RTSPResponse) -> StreamPosition? {
-    guard let field = response.headers["RTP-Info"], let stream = setups.selected else {
-      return nil
-    }
-    let entries = RTPInfo.parse(field)
-    let named = entries.first { entry in stream.urls.contains { entry.isFor($0) } }
-    guard let entry = named ?? (setups.count == 1 ? entries.first : nil) else { return nil }
-    // Hikvision's DS-2CD2032-I always claims that its first packet is number 0, TP-Link's Tapo
-    // C320WS always claims 1; neither is true.
-    let position = StreamPosition(
-      sequenceNumber: entry.sequenceNumber.flatMap { $0 > 1 ? $0 : nil },
-      timestamp: entry.timestamp.flatMap { $0 > 1 ? $0 : nil })
-    if position.sequenceNumber != entry.sequenceNumber || position.timestamp != entry.timestamp {
-      report(.suspiciousPosition)
-    }
-    return position == StreamPosition() ? nil : position
+    perform(.playing)
   }
 
   /// Ends the session with the error that a server's refusal means.

@@ -24,12 +24,20 @@ struct RTSPSession: Sendable {
   /// The URLs for PLAY and later requests, in the order in which they are tried.
   var aggregateURLs: [String] = []
   var hasAskedOptions = false
-  var hasDescribed = false
+  /// What the shell was told of the streams.
+  var described: DescribedStreams?
   /// Whether the server has answered anything on this connection.
   var hasBeenAnswered = false
   var reconnections = 0
+  /// What was tried to log in with the request behind which the server closed the connection.
+  ///
+  /// It counts for the first request on the next one, or a wrong password would be sent for ever.
+  var formerAttempts: Authenticator.Attempts?
   /// When the selected stream last brought a packet.
   var lastMedia: Instant?
+  /// Until when this side did not read: the silence before was its own.
+  private var lastHeld: Instant?
+  private var isHeld = false
   /// Whether the first connection led to this machine or its link, so that a redirect may too.
   private var beganInside: Bool?
 
@@ -104,13 +112,16 @@ struct RTSPSession: Sendable {
     case .ended: break
     case .tearingDown: end(.finished)
     case .connecting: end(.notConnected)
-    case .settingUp
-    where !isSetUp && hasBeenAnswered && reconnections < Self.maximumReconnections:
+    case .settingUp where mayConnectAgain:
       // Some servers close after 401 or after OPTIONS, and answer the same request on a new
       // connection.
+      let attempts = exchanges.awaited?.attempts
       reconnections += 1
       report(.reconnected)
+      // Its pairs of ports are those of the streams that are set up anew.
+      if setups.carrier != .connection { perform(.closePorts) }
       connect(at: now)
+      formerAttempts = attempts
     case .settingUp: end(.failed(.connectionClosed))
     case .playing: end(.failed(.brokenOff))
     }
@@ -167,6 +178,12 @@ struct RTSPSession: Sendable {
 
   // MARK: What is wanted
 
+  /// This side stops reading the connection, or goes on.
+  mutating func hold(_ isHeld: Bool, at now: Instant) {
+    if self.isHeld { lastHeld = now }
+    self.isHeld = isHeld
+  }
+
   /// Ends the session with TEARDOWN; it is over within a second.
   mutating func teardown(at now: Instant) {
     switch phase {
@@ -201,9 +218,16 @@ struct RTSPSession: Sendable {
     if let mediaDeadline, mediaDeadline.instant <= now {
       let seconds = mediaDeadline.limit.wholeSeconds
       if lastMedia != nil { return fail(.mediaStopped(seconds: seconds), at: now) }
-      return giveUpOnUDP(.udpSilent, error: .noMedia(seconds: seconds), at: now)
+      let isOverUDP = setups.carrier != .connection
+      return giveUpOnUDP(
+        .udpSilent, error: .noMedia(seconds: seconds, isOverUDP: isOverUDP), at: now)
     }
     if let due = keepAlive.due, due <= now { sendKeepAlive(at: now) }
+  }
+
+  private var mayConnectAgain: Bool {
+    !isSetUp && hasBeenAnswered && reconnections < Self.maximumReconnections
+      && exchanges.awaited?.attempts.areExhausted != true
   }
 
   // MARK: What is to be done
@@ -241,12 +265,12 @@ struct RTSPSession: Sendable {
 
   /// When the stream has been silent for too long, and the limit for that.
   private var mediaDeadline: (instant: Instant, limit: Duration)? {
-    guard case .playing(let start) = phase else { return nil }
+    guard case .playing(let start) = phase, !isHeld else { return nil }
     let mayFallBack =
       lastMedia == nil && setups.carrier == .udp
       && configuration.lowerTransport == .automatic
     guard let limit = mayFallBack ? Self.udpPatience : silence else { return nil }
-    return (max(lastMedia ?? start, start).advanced(by: limit), limit)
+    return (max(lastMedia ?? start, start, lastHeld ?? start).advanced(by: limit), limit)
   }
 
   static let connectDeadline = Duration.seconds(10)
@@ -255,6 +279,8 @@ struct RTSPSession: Sendable {
   static let teardownDeadline = Duration.seconds(1)
   /// How long to wait for media over UDP before the stream is moved into the connection.
   static let udpPatience = Duration.seconds(3)
+  /// After so long a play, a redirect is no part of a circle of them.
+  static let steadyPlay = Duration.seconds(10)
   /// How often a server may close the connection during set-up.
   static let maximumReconnections = 2
 }

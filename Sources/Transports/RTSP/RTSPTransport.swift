@@ -35,8 +35,11 @@ public final class RTSPTransport: RTPTransport {
   /// A server is asked to play, so its silence is a fault.
   public var isPassive: Bool { false }
 
-  /// The value of ``RTSPConfiguration/silence``.
-  public var longestSilence: Duration? { configuration.silence }
+  /// The value of ``RTSPConfiguration/silence``, and where UDP is tried first, the time for that.
+  public var longestSilence: Duration? {
+    let attempt = configuration.lowerTransport == .automatic ? RTSPSession.udpPatience : .zero
+    return configuration.silence.map { $0 + attempt }
+  }
 
   /// Dahua and FLIR cameras end a session without reports.
   public var takesReports: Bool { true }

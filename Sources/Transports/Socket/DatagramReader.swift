@@ -1,7 +1,6 @@
 public import NIOCore
 internal import NIOPosix
 public import RTPWire
-internal import Synchronization
 
 /// Reads a socket on an event loop, no more often than useful.
 ///
@@ -173,8 +172,16 @@ final class DatagramReader: ChannelInboundHandler {
 
   private func takeAll() {
     guard channel != nil, let socket else { return }
+    // The memory is given back by then: another reader may read inside of what follows.
+    let isFull = takeWaiting(of: socket)
+    arrival = Instant(NIODeadline.now())
+    // There may be more, but others need the loop too.
+    readCompleted(next: isFull ? 0 : nil)
+  }
+
+  /// Takes what waits, and returns whether more may.
+  private func takeWaiting(of socket: DatagramSocket) -> Bool {
     let memory = VectorMemory.ofThread
-    // Another reader may read inside of this read.
     var (storage, gathered) = memory.take()
     // If a consumer keeps a slice, the next read takes new storage and copies nothing.
     var isFull = true
@@ -194,9 +201,7 @@ final class DatagramReader: ChannelInboundHandler {
       isFull = count == DatagramSocket.slotsPerRead
     }
     memory.giveBack(storage, gathered)
-    arrival = Instant(NIODeadline.now())
-    // There may be more, but others need the loop too.
-    readCompleted(next: isFull ? 0 : nil)
+    return isFull
   }
 
   // MARK: Both
@@ -240,35 +245,6 @@ final class DatagramReader: ChannelInboundHandler {
     // In the middle of a read, that read goes on.
     if gathering, inRead == 0 { read() }
     if !gathering, let channel { arm(channel) }
-  }
-
-  /// What vectored calls read into, with a slot for each datagram; one for each thread.
-  private final class VectorMemory: Sendable {
-    typealias Content = (storage: ByteBuffer, gathered: [DatagramSocket.Received])
-
-    private let content = Mutex<Content>((ByteBuffer(), []))
-
-    private static let all = ThreadSpecificVariable<VectorMemory>()
-
-    static var ofThread: VectorMemory {
-      if let memory = all.currentValue { return memory }
-      let memory = VectorMemory()
-      all.currentValue = memory
-      return memory
-    }
-
-    /// Takes it out, so that nobody else has it.
-    func take() -> Content {
-      content.withLock { content in
-        defer { content = (ByteBuffer(), []) }
-        return content
-      }
-    }
-
-    func giveBack(_ storage: consuming ByteBuffer, _ gathered: consuming [DatagramSocket.Received])
-    {
-      content.withLock { $0 = (storage, gathered) }
-    }
   }
 
   private struct NextRead: NIOScheduledCallbackHandler, Sendable {

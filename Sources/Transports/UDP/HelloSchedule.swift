@@ -44,10 +44,15 @@ struct HelloSchedule: Sendable {
   }
 
   /// Postpones the hellos, because the server sends; call it for every packet of media.
-  mutating func mediaArrived(at now: Instant) {
+  ///
+  /// - Returns: whether ``deadline`` may have become earlier, because there were no more hellos.
+  @discardableResult
+  mutating func mediaArrived(at now: Instant) -> Bool {
+    let hadGivenUp = nextHello == nil
     nextHello = now.advanced(byNanoseconds: Self.silence)
     pause = Self.firstPause
     hellosLeft = Self.maximumHellos
+    return hadGivenUp
   }
 
   /// The pause after the first hello; it doubles each time.

@@ -49,8 +49,9 @@ struct SourcePin: Sendable {
   private(set) var lastMedia: Instant?
 
   private let expectation: Expectation
-  private var ssrc: UInt32 = 0
-  private var sequenceNumber = SequenceNumber(0)
+  /// The last packet of the source, and that of its other SSRC: sound and pictures may share a port.
+  private var last: (ssrc: UInt32, number: SequenceNumber)?
+  private var other: (ssrc: UInt32, number: SequenceNumber)?
   /// Least recently active first.
   private var candidates: [Candidate] = []
   /// RTCP that came before any source was accepted, oldest first.
@@ -129,10 +130,14 @@ struct SourcePin: Sendable {
 
   private mutating func note(_ datagram: Datagram) {
     guard let packet = datagram.mediaHeader else { return }
-    lastMedia = datagram.arrival
-    ssrc = packet.ssrc
-    sequenceNumber = packet.sequenceNumber
+    noteMedia(packet, at: datagram.arrival)
     if !candidates.isEmpty || !earlyReports.isEmpty { discardHeld() }
+  }
+
+  private mutating func noteMedia(_ packet: RTPHeader, at arrival: Instant) {
+    lastMedia = arrival
+    if let last, last.ssrc != packet.ssrc { other = last }
+    last = (packet.ssrc, packet.sequenceNumber)
   }
 
   /// Whether `origin` may be a candidate now.
@@ -183,9 +188,7 @@ struct SourcePin: Sendable {
     }
     if lastMedia != nil { rebindings += 1 }
     source = origin
-    lastMedia = datagram.arrival
-    ssrc = packet.ssrc
-    sequenceNumber = packet.sequenceNumber
+    noteMedia(packet, at: datagram.arrival)
     let reports = earlyReports.filter { $0.origin?.isSameHost(as: origin) ?? false }
     earlyReports.removeAll { $0.origin?.isSameHost(as: origin) ?? false }
     // Sound and pictures of one sender prove it together.
@@ -230,11 +233,12 @@ struct SourcePin: Sendable {
     guard let lastMedia else { return true }
     let silence = lastMedia.nanoseconds(to: now)
     if silence >= Self.replacementSilence, expectation.allowsReplacement { return true }
-    guard packet.ssrc == ssrc else { return false }
+    guard let former = [last, other].compactMap(\.self).first(where: { $0.ssrc == packet.ssrc })
+    else { return false }
     // The sender continued while the path was down, so the gap grows with the silence.
     let seconds = Int(clamping: silence / 1_000_000_000)
     let ahead = Int(SourceProof.greatestDropout).multipliedReportingOverflow(by: seconds)
-    let distance = sequenceNumber.distance(to: packet.sequenceNumber)
+    let distance = former.number.distance(to: packet.sequenceNumber)
     return ahead.overflow || ahead.partialValue > Int(Int16.max)
       || (-SourceProof.usualReach...ahead.partialValue).contains(distance)
   }

@@ -278,7 +278,10 @@ final class UDPReceiver: TrackReceiver {
     if datagram.header == nil, RTCPPacket.recognizes(datagram.bytes) {
       isControlOnMediaPort = true
     } else if pin.lastMedia != nil, isAuthenticated || datagram.header != nil {
-      hello?.schedule.mediaArrived(at: datagram.arrival)
+      if hello?.schedule.mediaArrived(at: datagram.arrival) == true {
+        hello?.timer?.cancel()
+        speak()
+      }
     }
   }
 

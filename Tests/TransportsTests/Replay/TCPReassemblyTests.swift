@@ -102,6 +102,9 @@ struct TCPReassemblyTests {
       sourcePort: 1, destinationPort: 2, sequenceNumber: 77, isSynchronizing: true,
       payload: ByteBuffer())
     #expect(reassembly.receive(again, at: 1) == .empty)
+    // What was cut is not continued by the next connection.
+    let piece = reassembly.nextPiece()
+    #expect(piece == .hole && reassembly.holes == 0)
     let first = TCPSegment(
       sourcePort: 1, destinationPort: 2, sequenceNumber: 78, payload: ByteBuffer(string: "RTSP"))
     #expect(reassembly.receive(first, at: 2) == .inOrder)

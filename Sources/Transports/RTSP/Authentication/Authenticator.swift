@@ -20,6 +20,9 @@ struct Authenticator: Sendable {
     /// one.
     fileprivate var isChallenged = false
     fileprivate var hasRetriedStale = false
+
+    /// Whether the password was sent as often as it may be.
+    var areExhausted: Bool { count >= Authenticator.maximumAttempts + (hasRetriedStale ? 1 : 0) }
   }
 
   /// Whether the password is sent in clear, so that anybody on an unencrypted path can read it.
@@ -115,7 +118,7 @@ struct Authenticator: Sendable {
       attempts.hasRetriedStale = true
       return answer(renewed, realm: realm, attempts: &attempts)
     }
-    guard attempts.count < Self.maximumAttempts + (attempts.hasRetriedStale ? 1 : 0) else {
+    guard !attempts.areExhausted else {
       return .refused(.credentialsRefused(realm: realm))
     }
     // Many servers replace a nonce without calling the old one stale.

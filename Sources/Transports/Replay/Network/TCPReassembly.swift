@@ -21,7 +21,7 @@ struct TCPReassembly: Sendable {
   /// The output.
   enum Piece: Sendable, Hashable {
     case bytes(ByteBuffer)
-    /// Bytes that were not recorded.
+    /// Bytes that were not recorded, or the end of a connection whose ports are used again.
     case hole
   }
 
@@ -68,6 +68,8 @@ struct TCPReassembly: Sendable {
     // A retransmitted SYN.
     guard next != number else { return }
     finish()
+    // What the former connection left unfinished has no end.
+    if next != nil { ready.append(.hole) }
     next = number
   }
 

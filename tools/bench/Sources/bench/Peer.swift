@@ -86,25 +86,51 @@ struct Peer: Sendable {
 }
 
 /// A program that runs during a measurement and is killed afterwards.
+///
+/// It is not Foundation's `Process`, which has once missed the end of a program, and waited for ever.
 final class Running {
-  private let process = Process()
   let output = Pipe()
+  private let command: [String]
+  private var processIdentifier: pid_t = 0
+  /// Once it has ended.
+  private var exitStatus: Int32?
 
   init(_ command: [String], diagnostics: FileHandle = .nullDevice) throws {
-    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-    process.arguments = command
-    process.standardInput = FileHandle.nullDevice
-    process.standardOutput = output
-    process.standardError = diagnostics
-    try process.run()
+    self.command = command
+    let ends = [output.fileHandleForReading, output.fileHandleForWriting].map(\.fileDescriptor)
+    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    var actions = posix_spawn_file_actions_t()
+    posix_spawn_file_actions_init(&actions)
+    defer { posix_spawn_file_actions_destroy(&actions) }
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO)
+    posix_spawn_file_actions_adddup2(&actions, diagnostics.fileDescriptor, STDERR_FILENO)
+    var words = command.map { strdup($0) } + [nil]
+    defer { for word in words { free(word) } }
+    let fault = posix_spawnp(&processIdentifier, command[0], &actions, nil, &words, environ)
+    try output.fileHandleForWriting.close()
+    guard fault == 0 else {
+      throw BenchError(description: "\(command[0]): \(String(cString: strerror(fault)))")
+    }
   }
 
   deinit { kill() }
 
   func kill() {
-    guard process.isRunning else { return }
-    Foundation.kill(process.processIdentifier, SIGKILL)
-    process.waitUntilExit()
+    guard exitStatus == nil, processIdentifier > 0 else { return }
+    Glibc.kill(processIdentifier, SIGKILL)
+    awaitExit()
+  }
+
+  /// Waits until it has ended; returns its exit status, or the signal that ended it.
+  @discardableResult
+  private func awaitExit() -> Int32 {
+    if let exitStatus { return exitStatus }
+    var status: Int32 = 0
+    while waitpid(processIdentifier, &status, 0) < 0, errno == EINTR {}
+    let result = status & 0x7F == 0 ? status >> 8 & 0xFF : status & 0x7F
+    exitStatus = result
+    return result
   }
 
   /// The first line of its output: a server's port.
@@ -124,7 +150,7 @@ final class Running {
       let count = Glibc.read(
         output.fileHandleForReading.fileDescriptor, &buffer, min(buffer.count, missing))
       guard count > 0 else {
-        throw BenchError(description: "too little from \(process.arguments ?? [])")
+        throw BenchError(description: "too little from \(command)")
       }
       missing -= count
     }
@@ -133,21 +159,20 @@ final class Running {
   /// Asks the program to end, and waits until it has; returns its exit status.
   @discardableResult
   func stop() -> Int32 {
-    process.interrupt()
-    process.waitUntilExit()
-    return process.terminationStatus
+    if exitStatus == nil { Glibc.kill(processIdentifier, SIGINT) }
+    return awaitExit()
   }
 
   func waitUntilExit() -> String {
     let text = String(
       decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-    process.waitUntilExit()
+    awaitExit()
     return text.trimmingCharacters(in: .whitespacesAndNewlines)
   }
 
   /// The processor time of all its threads so far, in seconds, with nanosecond precision.
   var processorTime: Double {
-    let tasks = "/proc/\(process.processIdentifier)/task"
+    let tasks = "/proc/\(processIdentifier)/task"
     let names = (try? FileManager.default.contentsOfDirectory(atPath: tasks)) ?? []
     return names.reduce(0) { sum, name in
       let text = (try? String(contentsOfFile: "\(tasks)/\(name)/schedstat", encoding: .utf8)) ?? ""
@@ -157,7 +182,7 @@ final class Running {
 
   /// Its peak resident memory, in MiB.
   var peakMemory: Double {
-    let path = "/proc/\(process.processIdentifier)/status"
+    let path = "/proc/\(processIdentifier)/status"
     let text = (try? String(contentsOfFile: path, encoding: .utf8)) ?? ""
     let line = text.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }
     return line?.split(whereSeparator: \.isWhitespace).dropFirst().first
