@@ -49,7 +49,7 @@ struct SourcePin: Sendable {
   private(set) var lastMedia: Instant?
 
   private let expectation: Expectation
-  /// The last packet of the source, and that of its other SSRC: sound and pictures may share a port.
+  /// The last packet of the source, and of its other SSRC: sound and pictures may share a port.
   private var last: (ssrc: UInt32, number: SequenceNumber)?
   private var other: (ssrc: UInt32, number: SequenceNumber)?
   /// Least recently active first.

@@ -87,7 +87,7 @@ struct Peer: Sendable {
 
 /// A program that runs during a measurement and is killed afterwards.
 ///
-/// It is not Foundation's `Process`, which has once missed the end of a program, and waited for ever.
+/// It is not Foundation's `Process`, which once missed the end of a program, and waited for ever.
 final class Running {
   let output = Pipe()
   private let command: [String]
