@@ -349,6 +349,13 @@ if Context.environment["RTP_RECV_FUZZER"] != nil {
   }
 }
 
+// tools/build makes both programs at once, and nothing that only tests are made of.
+if Context.environment["RTP_RECV_PROGRAMS"] != nil {
+  let forTests: Set = ["TestSupport", "TransportConformance"]
+  package.products.removeAll { forTests.contains($0.name) }
+  package.targets.removeAll { $0.type == .test || forTests.contains($0.name) }
+}
+
 let targetsInC: Set = ["CBox", "CFFmpeg", "CLinux", "CFrameRing", "CPixels"]
 for target in package.targets where target.type != .system && !targetsInC.contains(target.name) {
   target.swiftSettings = [

@@ -21,8 +21,9 @@ public enum ParameterSetError: Error, Sendable, Hashable {
 }
 
 extension FormatDescription {
-  /// The longest side in luma samples; level 6.2 of both standards stays below it.
-  public static let maximumSide = 8192
+  /// The longest side in luma samples: of levels 6 to 6.2, the root of eight times the largest area
+  /// (H.264 §A.3.1, H.265 §A.4.1).
+  public static let maximumSide = 16_888
   /// The largest picture in luma samples.
   public static let maximumArea = 64 << 20
 

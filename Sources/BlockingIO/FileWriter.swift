@@ -32,6 +32,7 @@ package final class FileWriter {
   private let ownership: Ownership
   /// Whether the disk has the name of a new file, too.
   private var hasStoredName = false
+  private var isClosed = false
 
   /// Opens `path` for writing from the start; waits for a named pipe's reader until `deadline`.
   ///
@@ -112,13 +113,23 @@ package final class FileWriter {
 
   deinit {
     switch ownership {
-    case .own(let created):
-      if let created, isFile, isEmpty { unsafe unlink(created) }
-      close(number)
+    case .own: _ = finish()
     case .takenOver(let original, let flags):
       giveBack(original, flags: flags)
     case .borrowed: break
     }
+  }
+
+  /// Closes a file or pipe that was opened here; nothing can be written afterwards.
+  ///
+  /// - Returns: why what was written before is not in the file: a file server may say only now that
+  ///   it has no room.
+  package func finish() -> WriteFailure? {
+    guard case .own(let created) = ownership, !isClosed else { return nil }
+    if let created, isFile, isEmpty { unsafe unlink(created) }
+    isClosed = true
+    // Whatever it says, the descriptor is gone.
+    return close(number) == 0 || errno == EINTR ? nil : .failed(errno: errno)
   }
 
   private func giveBack(_ original: Int32, flags: Int32?) {

@@ -15,6 +15,10 @@ import Transports
 
 /// One run of the command: the receiver, its display, and its exit status.
 final class Session: Sendable {
+  /// Why no run of a recording reconnects.
+  static let reconnectsForNothing = UselessOption(
+    "--reconnect", "is for live sources; a recording or a pipe ends where it ends")
+
   private let command: RTPRecv
   private let source: SourceArgument
   private let isPassive: Bool
@@ -96,8 +100,7 @@ final class Session: Sendable {
     isLive = transport.clock != .recorded
     rules = try command.expectation.rules()
     guard comesAgain || !command.stopping.reconnect else {
-      throw ValidationError(
-        "a recording or a pipe ends where it ends; --reconnect is for live sources")
+      throw Self.reconnectsForNothing.noted()
     }
 
     var configuration = Receiver.Configuration()

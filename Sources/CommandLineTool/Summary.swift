@@ -37,7 +37,7 @@ enum Summary {
     func rate(_ count: KeyPath<StreamTotals, UInt64>) -> String {
       rates.change.perSecond(count).formatted(digits: 1)
     }
-    var fields: [LiveField] = []
+    var fields = [LiveField(text: rates.clock, importance: 5)]
     if let format = stream.format {
       fields.append(LiveField(text: "\(format.width)x\(format.height)", importance: 3))
     }
@@ -55,6 +55,12 @@ enum Summary {
         text: "lost \(reception.lost) (\(reception.lossPercentage.formatted(digits: 2)) %)",
         importance: 9, tone: rates.change.lost > 0 ? .bad : .plain),
     ]
+    let written = status.outputs.reduce(0) { $0 + $1.counters.bytes }
+    // Frames are many bytes, which nobody asks about.
+    if !decodes, written > 0 {
+      let size = (Double(written) / 1e6).formatted(digits: 1)
+      fields.insert(LiveField(text: "\(size) MB written", importance: 5), at: fields.count - 1)
+    }
     if delivery.notAsSent > 0 {
       fields.append(
         LiveField(

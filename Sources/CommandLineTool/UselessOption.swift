@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// On a command line that is a mistake. Among the defaults of a fleet it is left out for the
 /// cameras that have no use for it.
-struct UselessOption {
+struct UselessOption: Sendable {
   let option: String
   /// What follows the option's name in a message.
   let words: String

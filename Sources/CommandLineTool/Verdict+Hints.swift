@@ -105,9 +105,10 @@ extension Verdict {
       + (wish.isDescribed ? "" : "; if a session description has it, give that with --sdp")
   }
 
-  /// What to try where `error` says that a source has no video.
+  /// What to try where `error` says that a source has nothing of what is wanted.
   static func advice(on error: any Error, _ report: Receiver.Report) -> String {
-    guard let error = error as? NoVideo else { return "" }
+    guard let error = error as? MissingMedium else { return "" }
+    guard error.kind == .video else { return "; --list shows all streams" }
     let isSound = error.media.contains { $0.kind == .audio }
     guard !isSound || !takesSound(report) else {
       return ", whose coding is not known here, or is described wrongly; --list shows all streams"

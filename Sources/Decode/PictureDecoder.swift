@@ -149,7 +149,7 @@ import RTPWire
   /// Decodes `unit` without output, so that those behind its leading pictures can be decoded;
   /// `sets` are the parameter sets that came before.
   func adopt(_ unit: AccessUnit, behind sets: [ByteBuffer]) {
-    for set in sets { reader?.take(parameterSet: set) }
+    note(sets)
     let units = unit.units.map { unit.bytes(of: $0) }
     _ = reader?.order(of: units)
     decode(hidden: sets + units)
@@ -166,8 +166,15 @@ import RTPWire
 
   /// Takes parameter sets that came before the first access unit.
   func take(parameterSets units: [ByteBuffer]) {
-    for unit in units { reader?.take(parameterSet: unit) }
+    note(units)
     if !units.isEmpty { decode(hidden: units) }
+  }
+
+  private func note(_ sets: [ByteBuffer]) {
+    for set in sets {
+      reader?.take(parameterSet: set)
+      standIns?.take(parameterSet: set)
+    }
   }
 
   /// Gives the decoder the parameter sets of a unit that is not decoded; they may not come again.

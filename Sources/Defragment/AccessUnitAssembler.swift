@@ -12,12 +12,12 @@ import RTPWire
 /// only if the next slice does: some encoders put them between the slices of one picture.
 struct AccessUnitAssembler: Sendable {
   let limits: VideoDefragmenter.Limits
-  private let format: any PayloadFormat.Type
+  let format: any PayloadFormat.Type
   /// False once a picture has continued after its marker, and where NAL units are sent out of
   /// decoding order, because the marker then means nothing.
   var trustsMarkers = true
-  private(set) var parameterSets: ParameterSets
-  private(set) var description: FormatDescription? {
+  var parameterSets: ParameterSets
+  var description: FormatDescription? {
     didSet {
       bounds.units = limits.unitsPerAccessUnit + (description.map(format.maximumSlices) ?? 0)
     }
@@ -25,14 +25,14 @@ struct AccessUnitAssembler: Sendable {
   /// What an access unit can hold: the slices that pictures of this size can have, and other units.
   private var bounds: AccessUnitDraft.Bounds
 
-  private var reader: (any PictureReading)?
-  private var open: AccessUnitDraft?
+  var reader: (any PictureReading)?
+  var open: AccessUnitDraft?
   /// A picture that may or may not continue after `open`, which has none yet.
   private var held: AccessUnitDraft?
-  private var ready = CircularBuffer<AccessUnit>()
-  private var lastLength = 0
+  var ready = CircularBuffer<AccessUnit>()
+  var lastLength = 0
   /// The time of the last picture.
-  private var lastPicture: MediaTime?
+  var lastPicture: MediaTime?
   private var endedByMarker: MediaTime?
   /// A marker has already ended an access unit of this stream.
   private var usesMarkers = false
@@ -41,7 +41,7 @@ struct AccessUnitAssembler: Sendable {
   private var isBehindGap = false
   /// The number of missing packets is unknown.
   private var isBehindRestart = false
-  private var supply = ParameterSetSupply()
+  var supply = ParameterSetSupply()
 
   init(format: any PayloadFormat.Type, limits: VideoDefragmenter.Limits) {
     self.format = format
@@ -139,9 +139,8 @@ struct AccessUnitAssembler: Sendable {
     {
       // Without a marker, its last packets may be among the missing ones.
       finish(statistics: &statistics)
-    } else if open?.time != time {
-      // Parameter sets and the like belong to the next picture and take its time.
-      open?.time = time
+    } else if let draft = open, draft.time != time {
+      joinNext(draft, at: time)
     }
     dropUselessUnits(statistics: &statistics)
     if open == nil, let endedByMarker, endedByMarker == time, !role.beginsAccessUnit,
@@ -175,6 +174,20 @@ struct AccessUnitAssembler: Sendable {
     let bounds = bounds
     let format = format
     if open?.beginUnit(within: bounds, format: format) == false { statistics.excessUnits += 1 }
+  }
+
+  /// Has the units of `draft`, which came without a picture, belong to the one at `time`.
+  private mutating func joinNext(_ draft: AccessUnitDraft, at time: MediaTime) {
+    guard draft.damage == nil else {
+      // What followed a lost picture, such as filler or its hash, is nothing of the next one.
+      return drop(draft)
+    }
+    open?.time = time
+    if lostPackets > 0 || isBehindGap {
+      // The picture from which a recovery point counts may be among what was lost (H.264 §D.2.8).
+      open?.isRandomAccess = false
+      open?.recoveryPoint = nil
+    }
   }
 
   /// Whether a slice begins another picture than that of `slices` (H.264 §7.4.1.2.4, H.265
@@ -305,100 +318,20 @@ struct AccessUnitAssembler: Sendable {
       draft.isFull || draft.unitCount >= bounds.units
     else { return }
     statistics.excessUnits += UInt64(draft.units.count)
+    drop(draft)
+  }
+
+  /// Discards the open `draft`, and has its gaps before the next unit.
+  private mutating func drop(_ draft: AccessUnitDraft) {
     takeBackGaps(of: draft)
     supply.noteDrop()
     open = nil
   }
 
   /// Moves the gaps of the discarded `draft` to before the next unit.
-  private mutating func takeBackGaps(of draft: AccessUnitDraft) {
+  mutating func takeBackGaps(of draft: AccessUnitDraft) {
     lostPackets += draft.lostPackets
     isBehindGap = true
     if draft.gaps.contains(where: { $0.packets == nil }) { isBehindRestart = true }
-  }
-
-  // MARK: - Access units
-
-  /// Examines the units added since the last call.
-  private mutating func examineUnits(statistics: inout DefragmentStatistics) {
-    while let index = open?.examined, let count = open?.units.count, index < count,
-      let entry = open?.units[index]
-    {
-      open?.examined += 1
-      examine(entry, index: index, statistics: &statistics)
-    }
-  }
-
-  private mutating func examine(
-    _ entry: NALUnit, index: Int, statistics: inout DefragmentStatistics
-  ) {
-    guard
-      let content = open.flatMap({ draft in
-        draft.bytes.getSlice(
-          at: draft.bytes.readerIndex + entry.offset, length: entry.length)
-      })
-    else { return }
-    let head = NALUnitHead(of: content)
-    statistics.units += 1
-    switch format.role(of: head) {
-    case .picture(_, let isRandomAccess):
-      open?.hasPicture = true
-      if isRandomAccess { open?.isRandomAccess = true }
-      if open?.slice == nil {
-        let dependency = format.dependency(of: head)
-        open?.slice = entry
-        open?.dependency = dependency
-      }
-    case .parameterSet where entry.isWhole:
-      supply.noteArrival()
-      let insertion = parameterSets.insert(content, origin: .inBand)
-      guard insertion != .malformed else {
-        statistics.malformedParameterSets += 1
-        break
-      }
-      open?.parameterSetTypes |= 1 << UInt64(entry.type)
-      if insertion == .repeated {
-        open?.repeatedSets.append(index)
-      } else {
-        reader?.take(parameterSet: content)
-      }
-      if description == nil { description = parameterSets.format(of: nil) }
-    case .supplementalInformation where entry.isWhole:
-      if let recoveryPoint = format.recoveryPoint(in: content) {
-        open?.isRandomAccess = true
-        open?.recoveryPoint = recoveryPoint
-      }
-    default:
-      break
-    }
-  }
-
-  private mutating func finish(statistics: inout DefragmentStatistics) {
-    guard let draft = open else { return }
-    open = nil
-    finish(draft, statistics: &statistics)
-  }
-
-  private mutating func finish(
-    _ draft: AccessUnitDraft, statistics: inout DefragmentStatistics
-  ) {
-    var draft = draft
-    guard !draft.units.isEmpty else {
-      // No part of the picture was usable.
-      takeBackGaps(of: draft)
-      return
-    }
-    draft.placeStrays(format: format)
-    lastLength = draft.bytes.readableBytes
-    if draft.hasPicture { lastPicture = draft.time }
-    if let slice = draft.slice, draft.parameterSetTypes != 0 || draft.isRandomAccess {
-      let bytes = draft.bytes.getSlice(
-        at: draft.bytes.readerIndex + slice.offset, length: slice.length)
-      description = parameterSets.format(of: bytes) ?? description
-    }
-    supply.complete(&draft, with: parameterSets, format: format)
-    statistics.accessUnits += 1
-    if let cause = draft.damage { statistics.damaged[cause, default: 0] += 1 }
-    ready.append(draft.accessUnit(codec: format.codec, format: description))
   }
 }

@@ -24,6 +24,8 @@ struct AccessUnitDraft: Sendable {
   var isRandomAccess = false
   /// The first cause of damage, if any.
   private(set) var damage: PictureDamage?
+  /// The first slice of the picture is among the units.
+  var hasBeginning = false
   /// Packets are missing before the picture, which may have belonged to it.
   var isBehindLoss = false
   /// A limit was reached.

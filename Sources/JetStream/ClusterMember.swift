@@ -87,9 +87,14 @@ public final class ClusterMember: Sendable {
     (self.capacity, self.accepts, self.handle) = (capacity, accepts, handle)
   }
 
-  /// Makes `rows` the cameras of the cluster, all of them, once the server is there.
+  /// Makes `rows` the cameras of the cluster, all of them that the server takes, once it is there.
   public func replaceRows(by rows: [String: String]) {
-    state.monitor.update { $0.rows = rows }
+    let largest = KeyValueBucket.largestValue
+    let taken = rows.filter { $1.utf8.count <= largest }
+    for name in rows.keys.sorted() where taken[name] == nil {
+      handle(.remark("camera '\(name)' has more than \(largest) bytes of options; it is left out"))
+    }
+    state.monitor.update { $0.rows = taken }
   }
 
   /// Begins to take cameras.

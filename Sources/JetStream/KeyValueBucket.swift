@@ -54,7 +54,7 @@ import RTPWire
   }
 
   /// Bytes of the largest value.
-  private static let largestValue: Int32 = 64 << 10
+  static let largestValue = 64 << 10
   private static let operation = "KV-Operation"
   private static let deletion = "DEL"
 
@@ -96,7 +96,7 @@ import RTPWire
         unsafe config.Bucket = unsafe name
         unsafe config.History = 1
         unsafe config.TTL = timeToLive?.wholeNanoseconds ?? 0
-        unsafe config.MaxValueSize = Self.largestValue
+        unsafe config.MaxValueSize = Int32(Self.largestValue)
         unsafe config.StorageType = js_FileStorage
         return unsafe js_CreateKeyValue(&made, context.pointer, &config)
       }

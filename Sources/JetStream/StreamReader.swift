@@ -36,6 +36,8 @@ struct StreamReader: Sendable {
     let beginning = try beginning(context, names)
     var start = beginning.start
     var consumer = 0
+    /// Since when the server has been there without the stream.
+    var refusedSince: Instant?
     // Ending one waits for the server, and happens on this thread.
     var subscription: StreamSubscription?
     var goesOn: Bool
@@ -58,9 +60,13 @@ struct StreamReader: Sendable {
         }
         subscription = try StreamSubscription(
           to: names, from: start, by: context, number: consumer, delivering: state)
+        refusedSince = nil
       } catch {
         guard consumer > 1, error.isPassing else { throw error }
-        // It is being restarted.
+        // It is being restarted, or never gets JetStream again.
+        let since = refusedSince ?? .now
+        refusedSince = since
+        if let patience, since.advanced(by: patience) < .now { throw error }
         state.monitor.quietly { $0.needsConsumer = true }
         guard rest() else { return }
       }

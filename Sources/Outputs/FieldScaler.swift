@@ -25,8 +25,10 @@ import Defragment
         old.height != new.height
         || old.pixelFormat.chromaShift.height != new.pixelFormat.chromaShift.height
           && new.pixelFormat.layout != .yuv(.monochrome)
+      // Both fields have the same rows of chroma: libswscale rounds up, beyond the end of a plane.
       isFieldByField =
-        frame.scan != .progressive && mixesRows && old.height % 2 == 0 && new.height % 2 == 0
+        frame.scan != .progressive && mixesRows
+        && [old, new].allSatisfy { $0.height % (2 << $0.pixelFormat.chromaShift.height) == 0 }
     }
 
     var fieldCount: Int { isFieldByField ? 2 : 1 }

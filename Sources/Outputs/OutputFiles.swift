@@ -110,9 +110,10 @@ final class OutputFiles: OutputDestination {
     if let failure { throw failure }
   }
 
-  /// Writes the output's last record, if there is one.
+  /// Writes the output's last record, if there is one, and ends the file.
   func finish() throws(OutputError) {
     if let record = output.finish() { try writer?.write([record]) }
+    try writer?.finish()
   }
 
   func close() {

@@ -54,6 +54,13 @@ import RTPWire
     }
   }
 
+  /// Ends the file; nothing can be written afterwards.
+  ///
+  /// - Throws: an ``OutputError`` where what was written is not in it.
+  func finish() throws(OutputError) {
+    if let failure = file.finish() { throw OutputError(failure, path: "") }
+  }
+
   /// Waits until the records are on the disk.
   ///
   /// - Throws: an ``OutputError``.

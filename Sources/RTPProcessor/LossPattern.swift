@@ -74,10 +74,14 @@ public struct LossPattern: Sendable, Hashable {
     openLost += count
   }
 
-  /// The pattern with an open burst counted as finished, for reading it now.
+  /// The pattern with an open burst counted as finished, and the gap behind it too, for reading it
+  /// now.
   public var settled: LossPattern {
     var pattern = self
     if openLost > 0 { pattern.close() }
+    // The gap since the last burst is one too (RFC 3611 §4.7.2).
+    pattern.gapPackets += pattern.since
+    pattern.since = 0
     return pattern
   }
 

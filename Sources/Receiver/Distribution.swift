@@ -105,10 +105,10 @@ final class Distribution: Sendable {
     let (share, takers) = state.withLock { ($0.allotment.take(unit), $0.unitTakers) }
     guard let share else { return true }
     configuration.onAccessUnit?(unit)
-    for onlooker in configuration.onlookers { onlooker.onAccessUnit(unit) }
     offer(unit, to: takers)
     // A lane that drops counts its drops; receiving waits for none of them.
     if share.isForOutputs {
+      for onlooker in configuration.onlookers { onlooker.onAccessUnit(unit) }
       for output in outputs { output.lane.write(unit) }
     }
     let isTaken = share.isForDecoder ? decode(unit) : true

@@ -1,3 +1,5 @@
+import Synchronization
+
 /// A receiver's elements as an asynchronous sequence; iterating starts the run.
 ///
 /// Leaving the loop, or cancelling its task, stops the run. ``Receiver/run()`` then says how it
@@ -23,6 +25,8 @@ public struct Received<Element: Sendable>: AsyncSequence, Sendable {
   private final class Run: Sendable {
     let receiver: Receiver
     let handover: Handover<Element>
+    /// Whether the run has ended by itself: what outputs still write is theirs to finish.
+    private let hasEnded = Atomic(false)
 
     init(receiver: Receiver, handover: Handover<Element>) {
       (self.receiver, self.handover) = (receiver, handover)
@@ -30,11 +34,13 @@ public struct Received<Element: Sendable>: AsyncSequence, Sendable {
 
     func next() async -> Element? {
       receiver.start()
-      return await withTaskCancellationHandler {
+      let element = await withTaskCancellationHandler {
         await handover.next()
       } onCancel: {
         end()
       }
+      if element == nil { hasEnded.store(true, ordering: .relaxed) }
+      return element
     }
 
     private func end() {
@@ -42,6 +48,6 @@ public struct Received<Element: Sendable>: AsyncSequence, Sendable {
       receiver.stop()
     }
 
-    deinit { end() }
+    deinit { if !hasEnded.load(ordering: .relaxed) { end() } }
   }
 }

@@ -9,7 +9,12 @@ final class StreamDriver: DatagramSink {
     var reception: Reception
     var alarm = Alarm()
     var finished: EventLoopPromise<Void>?
+    /// Whether what comes waits in the kernel for a while.
+    var isGathering = false
   }
+
+  /// How long it takes to read what waits in the kernel.
+  private static let readingTime = TimeAmount.milliseconds(10)
 
   /// The number of its connection in the run.
   let number: Int
@@ -58,10 +63,19 @@ final class StreamDriver: DatagramSink {
       let isAsked = state.value.finished != nil
       let finished = state.value.finished ?? transport.eventLoop.makePromise(of: Void.self)
       state.value.finished = finished
-      if !isAsked { take { $0.finish(at: .now) } }
+      if !isAsked { takeGathered { self.take { $0.finish(at: .now) } } }
       return finished.futureResult
     }.get()
     return try await ask { FormerSession(reception: $0) }
+  }
+
+  /// Has the transport deliver what waits in the kernel, which came before the end, and then does
+  /// `body`.
+  private func takeGathered(then body: @escaping () -> Void) {
+    guard state.value.isGathering else { return body() }
+    transport.gather(for: .zero)
+    // A connection is read in later turns of the loop.
+    transport.eventLoop.assumeIsolated().scheduleTask(in: Self.readingTime, body)
   }
 
   /// Says whether somebody waits for what comes; from any thread.
@@ -132,6 +146,7 @@ final class StreamDriver: DatagramSink {
       case .sendRTCP(let bytes, let track): transport.sendFeedback(bytes, track: track)
       case .holdReading(let isHeld): transport.holdReading(isHeld)
       case .gather(let time):
+        state.value.isGathering = time > .zero
         transport.gather(for: time)
         distribution.gather(time > .zero)
       case .mediaBegan(let time): surroundings.tell(.mediaBegan(connection: number, at: time))

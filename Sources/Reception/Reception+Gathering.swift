@@ -9,7 +9,8 @@ extension Reception {
   mutating func gatherIfSettled() {
     guard let time = configuration.gatheringTime, gatheringTime == 0, !isAttended,
       carrier.canGather,
-      carrier.time == .live, flow >= Self.settlingTime, !video.feedback.requests.contains(.nack)
+      carrier.time == .live, flow >= Self.settlingTime, !video.feedback.requests.contains(.nack),
+      gatheringEnd.map({ now < $0 }) ?? true
     else { return }
     gatheringTime = max(time.wholeNanoseconds, 0)
     actions.append(.gather(time))
@@ -18,9 +19,24 @@ extension Reception {
   /// Notes whether somebody waits for what comes: packets do not gather meanwhile.
   public mutating func attend(_ isAttended: Bool) {
     self.isAttended = isAttended
-    guard isAttended, gatheringTime > 0 else { return }
+    if isAttended { stopGathering() }
+  }
+
+  private mutating func stopGathering() {
+    guard gatheringTime > 0 else { return }
     gatheringTime = 0
     actions.append(.gather(.zero))
+  }
+
+  /// When packets have to come as they are sent again: what gathers at the end of the run would be
+  /// missing in it.
+  var gatheringEnd: Instant? {
+    clock.durationEnd?.advanced(by: .zero - (configuration.gatheringTime ?? .zero) * 2)
+  }
+
+  /// Lets nothing gather any more where the run ends soon.
+  mutating func stopGatheringBeforeEnd() {
+    if let gatheringEnd, gatheringEnd <= now { stopGathering() }
   }
 
   /// The time up to which everything that has come is known: what gathers is not read yet, and may

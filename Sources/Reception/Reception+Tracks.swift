@@ -43,7 +43,12 @@ extension Reception {
     if chosen == nil, own.encodingName != nil || sound == nil || !configuration.wantsSound {
       // A medium that the user describes, or that is not called sound, may still be video.
       if own.encodingName != nil || media.contains(where: { $0.kind != .audio }) { return }
-      throw NoVideo(media: media)
+      throw MissingMedium(kind: .video, media: media)
+    }
+    if configuration.wantsSound, !configuration.wantsPictures,
+      !media.contains(where: { $0.kind == .audio || $0.kind == .unknown })
+    {
+      throw MissingMedium(kind: .audio, media: media)
     }
     var stream = configuration.video
     // Where video is described, what comes on its channel is not taken for sound.

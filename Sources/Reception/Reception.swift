@@ -236,6 +236,7 @@ public struct Reception: Sendable {
     advance(to: now)
     if let deadline = gate.deadline, deadline <= now, gate.giveUp() { goOn() }
     guard phase == .running else { return }
+    stopGatheringBeforeEnd()
     pull(at: settled)
     // The video may have gone on with another source because it was time.
     leaveSourceOfVideo()
@@ -277,6 +278,7 @@ public struct Reception: Sendable {
     }
     // Until then not everything is known that may close a gap (`settled`).
     let gathering = gatheringTime
+    if gathering > 0 { consider(gatheringEnd) }
     consider(video.deadline?.advanced(byNanoseconds: gathering))
     for track in others { consider(track.deadline?.advanced(byNanoseconds: gathering)) }
     consider(soundDeadline)

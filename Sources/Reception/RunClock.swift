@@ -30,17 +30,21 @@ struct RunClock: Sendable {
     lastMedia = now
   }
 
+  /// When the run has lasted as long as it is to.
+  var durationEnd: Instant? {
+    guard let firstMedia, let forEverything else { return nil }
+    return firstMedia.advanced(by: forEverything)
+  }
+
   /// When and why the run ends if no more media comes.
   var ending: (at: Instant, reason: EndReason)? {
-    guard let firstMedia, let lastMedia else {
+    guard let lastMedia else {
       return forFirstMedia.map { (startedAt.advanced(by: $0), .noMedia(after: $0)) }
     }
     let lost = forMoreMedia.map {
       (at: lastMedia.advanced(by: $0), reason: EndReason.mediaLost(after: $0))
     }
-    let done = forEverything.map {
-      (at: firstMedia.advanced(by: $0), reason: EndReason.durationReached)
-    }
+    let done = durationEnd.map { (at: $0, reason: EndReason.durationReached) }
     guard let lost, let done else { return lost ?? done }
     return done.at <= lost.at ? done : lost
   }

@@ -84,11 +84,12 @@ public final class LivePage: Sendable {
       }
       return state.cameras
     }
-    viewer.offer(cameraList)
-    for camera in cameras {
-      let events = camera.events
-      if !events.isEmpty { viewer.offer(Self.json(of: events, of: camera.number)) }
-    }
+    viewer.greet(
+      with: [cameraList]
+        + cameras.compactMap { camera -> ByteBuffer? in
+          let events = camera.events
+          return events.isEmpty ? nil : Self.json(of: events, of: camera.number)
+        })
   }
 
   func leave(_ viewer: Viewer) {

@@ -173,4 +173,13 @@ struct FileWriterTests {
       try FileWriter(opening: path, until: WriteDeadline(in: .zero))
     }
   }
+
+  @Test func aFileThatIsFinishedIsThereUnlessItIsEmpty() throws {
+    for text in ["", "text"] {
+      let file = try FileWriter(creating: path("file"))
+      #expect(file.write(text, until: WriteDeadline(in: .seconds(1))) == nil)
+      #expect(file.finish() == nil && file.finish() == nil)
+      #expect(FileManager.default.fileExists(atPath: path("file")) == !text.isEmpty)
+    }
+  }
 }

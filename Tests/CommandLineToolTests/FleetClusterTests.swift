@@ -14,6 +14,17 @@ struct FleetClusterTests {
     #expect(camera.name == "front")
   }
 
+  /// What is written into the bucket here must not be what is refused when it is read.
+  @Test(arguments: ["north & south *1* it's.mp4", "a \"b\" \\ &c.mp4", "[*a, &b].mp4"])
+  func whatAFileSaysIsARow(output: String) throws {
+    let file = try FleetFile(
+      "version: 1\ncameras:\n  front:\n    source: rtsp://camera/1\n    output: "
+        + "'\(output.replacing("'", with: "''"))'\n", path: "cameras.yaml")
+    let row = try #require(file.rows["front"])
+    let camera = try FleetCluster.camera("front", row, isShown: false)
+    #expect(camera.secrets.arguments.contains { $0.hasSuffix(output) }, "\(row)")
+  }
+
   /// Each alias doubles what a parser compares.
   private static let doublingAliases =
     "    a0: &a0 [x, x]\n"

@@ -304,9 +304,11 @@ import Testing
 }
 
 @Suite struct PictureTimelineTests {
-  private func order(_ count: Int, begins: Bool = false, isB: Bool = false) -> PictureOrder {
+  private func order(
+    _ count: Int, begins: Bool = false, isB: Bool = false, depth: Int? = nil
+  ) -> PictureOrder {
     var order = PictureOrder(count: count)
-    (order.beginsSequence, order.isBidirectional) = (begins, isB)
+    (order.beginsSequence, order.isBidirectional, order.reorderDepth) = (begins, isB, depth)
     return order
   }
 
@@ -330,6 +332,11 @@ import Testing
     ]
     let positions = orders.map { timeline.position(of: $0) }
     #expect(positions.map { $0 - positions[0] } == [0, 8, 4, 2, 6, 16])
+    // H.265 says it in the sequence's parameter set, and not in its slices.
+    var second = PictureTimeline()
+    let counts = [0, 8, 4, 2, 6, 16]
+    let places = counts.map { second.position(of: order($0, begins: $0 == 0, depth: 2)) }
+    #expect(places.map { $0 - places[0] } == counts)
   }
 }
 

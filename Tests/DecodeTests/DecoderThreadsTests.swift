@@ -75,7 +75,8 @@ import Testing
   /// What is decoded where the decoder is too slow at some units, how many threads there were, and
   /// how many pictures had not come out, after each unit.
   private func frames(
-    of units: [AccessUnit], _ codec: VideoCodec, isBusyAt busy: Set<Int>
+    of units: [AccessUnit], _ codec: VideoCodec, behind sets: [ByteBuffer] = [],
+    isBusyAt busy: Set<Int>
   ) throws -> (collector: Collector, threads: [Int], waiting: [Int]) {
     let collector = Collector()
     let gauge = DecoderGauge()
@@ -84,6 +85,7 @@ import Testing
     let decoder = try DecoderSuccession(
       codec: codec, configuration: configuration, gauge: gauge,
       onFrame: { collector.append(.frame($0)) }, onFailure: { collector.append(.failure($0)) })
+    decoder.take(parameterSets: sets)
     var (threads, waiting): ([Int], [Int]) = ([], [])
     for (number, unit) in units.enumerated() {
       if busy.contains(number) { decoder.load.share = 1 }
@@ -123,6 +125,20 @@ import Testing
     let expected = try clip.decodedByFFmpeg(stream)
     let isEqual = packed(collector.frames) == expected
     #expect(isEqual)
+  }
+
+  @Test("a decoder that takes over knows the parameter sets that came beside the stream")
+  func setsBeside() throws {
+    let clip = Self.clips[0]
+    let stream = try clip.encoded()
+    let all = clip.accessUnits(of: stream)
+    func isSet(_ unit: NALUnit) -> Bool { clip.codec.parameterSetTypes.contains(unit.type) }
+    let sets = all[0].units.filter(isSet).map { all[0].bytes(of: $0) }
+    let (collector, threads, _) = try frames(
+      of: all.map(\.withoutSets.withDependency), clip.codec, behind: sets, isBusyAt: [10])
+    #expect(threads.last == 3, "\(threads)")
+    #expect(collector.failures == [])
+    #expect(collector.frames.count == 40)
   }
 
   @Test("slices are not enough: then each thread has a picture") func fromPartsToPictures() throws {

@@ -248,6 +248,13 @@ import Testing
       ]
         + ["-f", "rawvideo", "-"], input: frame.packed)
     #expect(half.packed.prefix(176 * 72).largestDifference(from: scaled.prefix(176 * 72)) <= 1)
+    // A field of 37 rows would have 19 of chroma, of 37 that both have.
+    let uneven = try FrameConverter(to: FrameShape(size: .init(width: 176, height: 74)))
+      .converted(frame)
+    let whole = try ffmpeg(
+      frame, matrix: "bt709", to: frame.pixelFormat,
+      "flags=bicubic+full_chroma_int+accurate_rnd", size: (176, 74))
+    #expect(uneven.packed.largestDifference(from: whole) <= 1)
   }
 
   // MARK: - Sizes

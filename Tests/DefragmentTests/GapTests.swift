@@ -91,6 +91,43 @@ struct GapTests {
     #expect(bench.take().map(\.integrity) == [.whole, .whole])
   }
 
+  @Test("a recovery point whose picture was lost is none of the next picture")
+  func lostRecovery() throws {
+    var bench = try Bench(H264.codec)
+    bench.push("61 e0 01", at: 0, marker: true)
+    bench.push("06 06 02 0860 80", at: 3000)
+    bench.push("61 e0 02", at: 6000, marker: true, lost: 1)
+    let unit = try #require(bench.take().last)
+    #expect(unit.integrity == .afterLoss)
+    #expect(unit.recoveryPoint == nil && !unit.isRandomAccess)
+  }
+
+  @Test("what follows a lost picture does no harm to a key picture behind it")
+  func remains() throws {
+    var bench = try Bench(H264.codec)
+    bench.push("61 e0 01", at: 0, marker: true)
+    // Filler, whose picture did not come.
+    bench.push("0c ff ff 80", at: 3000, marker: true, lost: 2)
+    for set in Material.h264.parameterSets { bench.push(set, at: 6000) }
+    bench.push(Material.h264.keySlice, at: 6000, marker: true)
+    let units = bench.take()
+    #expect(units.map(\.integrity) == [.whole, .whole])
+    #expect(units.map(\.lostPackets) == [0, 2])
+    #expect(units.last?.units.count == 3)
+  }
+
+  @Test("a stream that is joined in the middle of a key picture begins with a damaged one")
+  func joinedInside() throws {
+    for slices in [["65 48 03"], ["65 88 01", "65 48 03"]] {
+      var bench = try Bench(
+        H264.codec, parameters: ["sprop-parameter-sets": "Z0IAHtoCgA==,aM48gA=="])
+      for slice in slices { bench.push(slice, at: 0, marker: slice == slices.last) }
+      bench.push("61 e0 02", at: 3000, marker: true)
+      let first: AccessUnit.Integrity = slices.count == 1 ? .damaged : .whole
+      #expect(bench.take().map(\.integrity) == [first, .whole])
+    }
+  }
+
   @Test(
     "what a picture refers to is read from its NAL unit header",
     arguments: [

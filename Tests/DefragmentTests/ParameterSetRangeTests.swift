@@ -52,11 +52,11 @@ struct ParameterSetRangeTests {
       BaselineSet(testDescription: "number 32", identifier: 32),
       BaselineSet(testDescription: "order type 3", orderType: 3),
       BaselineSet(testDescription: "cycle of 256", orderType: 1, cycle: 256),
-      BaselineSet(testDescription: "8208 columns", columns: 513),
-      BaselineSet(testDescription: "8208 rows", rows: 513),
+      BaselineSet(testDescription: "16896 columns", columns: 1056),
+      BaselineSet(testDescription: "16896 rows", rows: 1056),
       BaselineSet(
-        testDescription: "16384 rows of two fields, cropped to 480", rows: 512,
-        crop: [0, 0, 0, 3976], fields: true),
+        testDescription: "16896 rows of two fields, cropped to 480", rows: 528,
+        crop: [0, 0, 0, 4104], fields: true),
       BaselineSet(testDescription: "crop as wide as the picture", crop: [0, 320, 0, 0]),
       BaselineSet(testDescription: "crop larger than the picture", crop: [0, 0, 400, 0]),
       BaselineSet(testDescription: "crop of 2^31", crop: [0, 1 << 31, 0, 0]),
@@ -73,11 +73,11 @@ struct ParameterSetRangeTests {
     #expect(bench.accessUnits.map { $0.format?.height } == [480])
   }
 
-  @Test("The largest that there is")
-  func largest() throws {
-    let set = BaselineSet(testDescription: "", columns: 512, rows: 512)
+  @Test("The largest and the widest that there are", arguments: [(512, 512), (1055, 135)])
+  func largest(columns: Int, rows: Int) throws {
+    let set = BaselineSet(testDescription: "", columns: columns, rows: rows)
     let description = try ParameterSetTests.description(of: set.bytes, H264.codec)
-    #expect(description?.width == 8192 && description?.height == 8192)
+    #expect(description?.width == 16 * columns && description?.height == 16 * rows)
   }
 
   @Test("Codes of 32 zeros and more", arguments: Material.all, 31...80)
@@ -131,7 +131,8 @@ struct ParameterSetRangeTests {
         #expect(bench.accessUnits.last?.wholeHex.suffix(units.count) == units.map(\.hex)[...])
         for unit in bench.accessUnits {
           guard let format = unit.format else { continue }
-          #expect((1...8192).contains(format.width) && (1...8192).contains(format.height))
+          let sides = 1...FormatDescription.maximumSide
+          #expect(sides.contains(format.width) && sides.contains(format.height))
         }
       }
     }

@@ -16,7 +16,9 @@ struct ClusterTests {
     let folder: TemporaryFolder
     private(set) var process: RunningProcess
 
-    init(_ server: NATSServer, cameras: String? = nil) throws {
+    init(
+      _ server: NATSServer, cameras: String? = nil, environment: [String: String] = [:]
+    ) throws {
       let folder = try TemporaryFolder()
       if let cameras {
         try cameras.write(to: folder.url("cameras.yaml"), atomically: true, encoding: .utf8)
@@ -27,7 +29,7 @@ struct ClusterTests {
         [
           "-c", "cd \"$1\" && shift && exec \"$@\"", "sh", folder.path, Product.rtpRecv, "fleet",
           "--cluster", "nats://127.0.0.1:\(server.port)/test",
-        ] + (cameras == nil ? [] : ["cameras.yaml"]))
+        ] + (cameras == nil ? [] : ["cameras.yaml"]), environment: environment)
     }
 
     /// Bytes of the recording of each camera.
@@ -121,6 +123,39 @@ struct ClusterTests {
     try Self.waitUntilAllAreRecorded(machines, "each camera is recorded once again")
     for machine in machines { #expect(try machine.end() == 0, "\(machine.process.standardError)") }
     #expect(try source.stop() == 0)
+  }
+
+  @Test("each machine has its own place for a password, and takes it up when it is told to")
+  func passwords() throws {
+    let server = try NATSServer()
+    let source = try RTSPSendTests.Server(
+      [("pattern", "camera")], RTSPSendTests.small + ["--accounts", try RTSPSendTests.accounts()])
+    let url = source.url("camera").replacing("://", with: "://viewer@")
+    let cameras =
+      "cameras:\n  camera-0: {source: '\(url)', credential: camera, output: camera-0.mkv}\n"
+    let first = try TemporaryFolder()
+    try Self.write("wrong", to: first("camera"))
+    var machine = try Machine(
+      server, cameras: cameras, environment: ["CREDENTIALS_DIRECTORY": first.path])
+    _ = try machine.process.waitForLine(#/camera-0: .*refuses the user name/#)
+    try Self.write("canary", to: first("camera"))
+    machine.process.send(signal: SIGHUP)
+    _ = try machine.process.waitForLine(#/camera-0: what it reads has changed/#)
+    try waitUntil("the camera is recorded") { !machine.sizes.isEmpty }
+    #expect(try machine.end() == 0, "\(machine.process.standardError)")
+    try FileManager.default.removeItem(atPath: first("camera"))
+
+    let second = try TemporaryFolder()
+    try Self.write("canary", to: second("camera"))
+    machine = try Machine(server, environment: ["CREDENTIALS_DIRECTORY": second.path])
+    try waitUntil("another machine records the camera") { !machine.sizes.isEmpty }
+    #expect(try machine.end() == 0, "\(machine.process.standardError)")
+    #expect(try source.stop() == 0)
+  }
+
+  private static func write(_ password: String, to path: String) throws {
+    try password.write(toFile: path, atomically: true, encoding: .utf8)
+    try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
   }
 
   @Test(

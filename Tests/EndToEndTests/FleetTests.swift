@@ -173,6 +173,12 @@ struct FleetTests {
     #expect(!output.contains("every"), "\(output)")
     try file.write("defaults: {keep: much}\n" + cameras)
     #expect(try file.check().status == 64)
+    try file.write("defaults: {reconnect: true}\ncameras: {a: {source: a.pcapng}}")
+    #expect(try file.check().status == 0)
+    try file.write("cameras: {a: {source: a.pcapng, reconnect: true}}")
+    let mistake = try file.check()
+    #expect(mistake.status == 64 && mistake.message.contains(":1:"), "\(mistake.message)")
+    #expect(mistake.message.contains("is for live sources"), "\(mistake.message)")
     try file.write("cameras: {c: {source: 'rtsp://127.0.0.1:1/x', segment: 10m}}")
     #expect(try file.check().status == 64)
   }

@@ -237,15 +237,24 @@ struct SoundTests {
   func describedWithoutSound() throws {
     let server = try GStreamerServer(Clip.h264.get())
     let sound = try Scratch.path("wav")
-    for outputs in [["-o", sound], try ["-o", sound, "-o", Scratch.path("mp4")]] {
-      let receiver = try RunningProcess(
-        Product.rtpRecv, [server.url(), "--duration", "1s"] + outputs)
-      #expect(try receiver.waitForExit() == 4, "\(receiver.standardError)")
-      let words = receiver.standardError
-      #expect(words.contains("\(sound): no sound came; the source describes none"), "\(words)")
-      #expect(words.contains("warning: the source describes no sound\n"), "\(words)")
-      #expect(!words.contains("--sdp") && !words.contains("decoded"), "\(words)")
-    }
+    let receiver = try RunningProcess(
+      Product.rtpRecv,
+      [server.url(), "--duration", "1s", "-o", sound, "-o", Scratch.path("mp4")])
+    #expect(try receiver.waitForExit() == 4, "\(receiver.standardError)")
+    let words = receiver.standardError
+    #expect(words.contains("\(sound): no sound came; the source describes none"), "\(words)")
+    #expect(words.contains("warning: the source describes no sound\n"), "\(words)")
+    #expect(!words.contains("--sdp") && !words.contains("decoded"), "\(words)")
+  }
+
+  @Test("where sound alone is wanted and none is described, the run ends at once")
+  func nothingButPictures() throws {
+    let server = try GStreamerServer(Clip.h264.get())
+    let receiver = try RunningProcess(
+      Product.rtpRecv, [server.url(), "--reconnect", "-o", Scratch.path("wav")])
+    #expect(try receiver.waitForExit() == 9, "\(receiver.standardError)")
+    let words = receiver.standardError
+    #expect(words.contains("there is no sound in it, but video (H264)"), "\(words)")
   }
 
   @Test("sound alone has no frames to count, and times that can be measured")

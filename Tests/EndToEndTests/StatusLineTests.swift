@@ -34,6 +34,7 @@ struct StatusLineTests {
     let states = text.split(separator: "\r").filter { $0.contains("Mbit/s") }
     let last = try #require(states.last)
     #expect(last.contains(#/[1-9]\d+ access units/#) && last.contains("/s  "), "\(last)")
+    #expect(last.contains(#/\d:\d\d  /#) && last.contains(#/\d\.\d MB written  /#), "\(last)")
     #expect(!last.contains("fps") && !last.contains("latency"), "\(last)")
     #expect(!text.contains(" frames"), "\(text)")
   }
@@ -70,7 +71,7 @@ struct StatusLineTests {
     let states = states(of: try shown(columns: columns))
     let last = try #require(states.last)
     let kinds: [Regex<Substring>] = [
-      #/\d+x\d+/#, #/\d+ frames/#, #/[0-9.]+ fps/#, #/[0-9.]+ Mbit/s/#,
+      #/\d+:\d\d/#, #/\d+x\d+/#, #/\d+ frames/#, #/[0-9.]+ fps/#, #/[0-9.]+ Mbit/s/#,
       #/lost \d+ \([0-9.]+ %\)/#, #/\d+ not intact/#, #/decoder too slow: \d+ left out/#,
       #/reordered \d+/#, #/jitter [0-9.]+ ms/#, #/latency [0-9.]+ ms/#,
     ]

@@ -155,4 +155,19 @@ import Transports
     let words = try #require(machine.actions.first)
     #expect(words.contains("refuses") && words.lowercased().contains("permissions"), "\(words)")
   }
+
+  @Test func rowsThatTheServerDoesNotTakeAreLeftOut() async throws {
+    let server = try NATSServer()
+    let machine = try Machine(server)
+    let row = String(repeating: "x", count: KeyValueBucket.largestValue + 1)
+    machine.member.replaceRows(by: ["long": row, "full": String(row.dropLast())])
+    try machine.member.start()
+    try await eventually("the other one is received") { !machine.actions.isEmpty }
+    #expect(machine.actions.map { $0.prefix(11) } == ["begin full "])
+    let remarks = machine.events.elements.filter {
+      if case .remark(let words) = $0 { words.contains("'long'") } else { false }
+    }
+    #expect(remarks.count == 1)
+    await machine.member.leave()
+  }
 }

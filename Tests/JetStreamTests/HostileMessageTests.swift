@@ -20,14 +20,15 @@ import Transports
     let transport: any RTPTransport
     let sink = RecordingSink()
 
-    init() async throws {
+    init(_ options: TransportOptions = TransportOptions()) async throws {
       server = try NATSServer()
       peer = try NATSPeer(port: server.port)
       _ = try peer.request(
         "$JS.API.STREAM.CREATE.rtp_x",
         "{\"name\":\"rtp_x\",\"subjects\":[\"rtp.x.*\"],\"storage\":\"memory\"}")
       transport = try TransportCatalogue([.jetStream]).make(
-        source: server.url("x"), on: MultiThreadedEventLoopGroup.singleton.next())
+        source: server.url("x"), options: options,
+        on: MultiThreadedEventLoopGroup.singleton.next())
       try await transport.open(delivering: sink)
     }
   }
@@ -144,5 +145,22 @@ import Transports
     #expect(await next.counters()[.renewals] == 1)
     next.close()
     _ = try await sink.ends.first(1)
+  }
+
+  @Test func aServerThatComesBackWithoutJetStreamIsNotAskedForEver() async throws {
+    var options = TransportOptions()
+    options.silence = .after(.seconds(5))
+    let camera = try await Camera(options)
+    try camera.peer.request("rtp.x.description", Self.description)
+    try camera.peer.request("rtp.x.video", Self.packet)
+    _ = try await camera.sink.datagrams.first(1)
+    try camera.server.kill()
+    try camera.server.start(jetStream: false)
+    let end = try await camera.sink.ends.first(1)
+    guard case .failed(let error as JetStreamError)? = end.first else {
+      Issue.record("\(end)")
+      return
+    }
+    #expect(error.name == "no_jetstream" || error.name == "not_connected", "\(error)")
   }
 }

@@ -46,6 +46,14 @@ struct LossPatternTests {
     #expect(losses.meanGapDuration == 29)
   }
 
+  @Test("what has come since the last loss is in a gap")
+  func goesOn() {
+    let losses = pattern(
+      Array(repeating: true, count: 30) + [false] + Array(repeating: true, count: 1000))
+    #expect(losses.settled.gapPackets == 1031)
+    #expect(losses.settled.gapLost == 1)
+  }
+
   @Test("sixteen packets between two losses part them")
   func parted() {
     let between = Array(repeating: true, count: 16)

@@ -37,6 +37,25 @@ import Testing
     #expect(without.gatherings.isEmpty)
   }
 
+  @Test("packets do not gather at the end of the run, in which they would be missing")
+  func gatheringAtTheEnd() throws {
+    var pair = try Pair(
+      sender: VirtualSender(units: 900, seed: 1, at: Self.start), carrier: .init(canGather: true)
+    ) {
+      $0.gatheringTime = .milliseconds(900)
+      $0.duration = .seconds(15)
+    }
+    pair.drive(for: .seconds(16))
+    #expect(pair.gatherings.map(\.time) == [.milliseconds(900), .zero])
+    guard case .run(.durationReached)? = pair.end?.end else {
+      Issue.record("\(String(describing: pair.end))")
+      return
+    }
+    let last = try #require(pair.units.last)
+    let began = try #require(pair.mediaBegan)
+    #expect(began.nanoseconds(to: last.lastArrival) > 14_900_000_000)
+  }
+
   @Test("packets do not gather while somebody watches") func attended() throws {
     let sender = VirtualSender(units: 900, seed: 1, at: Self.start)
     var pair = try Pair(
@@ -459,6 +478,18 @@ import Testing
       return
     }
     #expect("\(error)".contains("audio (GSM)"))
+  }
+
+  /// Where something else takes the pictures, sound that is missing ends nothing.
+  @Test(arguments: [true, false]) func whatHasNoSoundIsSaidAtOnce(takesPictures: Bool) throws {
+    let silent = VirtualSender(units: 1, seed: 1, at: .init(nanoseconds: .max))
+    let pair = try Pair(
+      sender: silent, configure: { $0.wantsPictures = takesPictures })
+    guard case .connection(.unsupportedMedia(let error))? = pair.end?.end else {
+      #expect(takesPictures && pair.end == nil)
+      return
+    }
+    #expect(!takesPictures && (error as? MissingMedium)?.kind == .audio)
   }
 
   // MARK: - Who has to wait

@@ -118,7 +118,7 @@ struct AccessRulesTests {
       #expect(Self.status(of: decision) == asker.status, "\(asker.testDescription)")
       guard case .keepsToken(let cookie, let path) = decision else { continue }
       #expect(path == "/")
-      #expect(cookie.contains("HttpOnly; SameSite=Strict"))
+      #expect(cookie.contains("HttpOnly; SameSite=Lax"))
     }
     let scraper = Asker(
       "a scraper by another name",

@@ -63,6 +63,17 @@ struct ViewerTests {
     #expect(units.allSatisfy { $0.skipped == 0 })
   }
 
+  @Test func whatAViewerBeginsWithComesWholeAndFirst() {
+    var backlog = ViewerBacklog()
+    for text in 0..<100 as Range<UInt32> { backlog.append(ByteBuffer(integer: text)) }
+    backlog.begin(with: (1000..<1300 as Range<UInt32>).map { ByteBuffer(integer: $0) })
+    var texts: [UInt32] = []
+    while case .text(let text)? = backlog.next() {
+      texts += text.getInteger(at: text.readerIndex).map { [$0] } ?? []
+    }
+    #expect(texts == Array(1000..<1300) + Array(36..<100))
+  }
+
   @Test func aGroupThatIsTooLongIsNotKept() {
     var stream = Stream()
     stream.size = 1 << 20

@@ -13,9 +13,8 @@ public final class NATSServer: @unchecked Sendable {
   /// Starts one with `settings` beside those of this test, in the server's own language.
   public init(_ settings: String = "", jetStream: Bool = true) throws {
     folder = try TemporaryFolder()
-    self.settings =
-      settings + (jetStream ? "\njetstream { store_dir: \"\(folder("store"))\" }" : "")
-    try start()
+    self.settings = settings
+    try start(jetStream: jetStream)
   }
 
   deinit { process?.send(signal: SIGKILL) }
@@ -27,13 +26,14 @@ public final class NATSServer: @unchecked Sendable {
   }
 
   /// Starts it, again with what it has kept, on the same port.
-  public func start() throws {
+  public func start(jetStream: Bool = true) throws {
     let configuration = folder("nats.conf")
     try """
     host: 127.0.0.1
     port: \(port == 0 ? -1 : Int(port))
     ports_file_dir: "\(folder.path)"
     \(settings)
+    \(jetStream ? "jetstream { store_dir: \"\(folder("store"))\" }" : "")
     """.write(toFile: configuration, atomically: true, encoding: .utf8)
     // Debian has it where only root looks for programs.
     let path = ProcessInfo.processInfo.environment["PATH"] ?? ""

@@ -140,6 +140,25 @@ struct DatagramReaderTests {
     try await group.shutdownGracefully()
   }
 
+  @Test func whatHasGatheredIsReadWhenNothingIsToGatherAnyMore() async throws {
+    let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    let eventLoop = group.next()
+    let received = Record<Datagram.Channel>()
+    let (readers, addresses) = try await Self.gatheringReaders(into: received, on: eventLoop)
+    let sender = try await FarEnd()
+    try await sender.send(rtp(0), to: addresses[0])
+    _ = try await received.first(1)
+    try await eventLoop.submit {}.get()
+    try await sender.send(rtp(1), rtp(2), to: addresses[0])
+    try await eventLoop.submit {
+      readers.value[0].gather(for: .zero, bufferSize: 1 << 20)
+    }.get()
+    #expect(received.elements.count == 3)
+    try await eventLoop.submit { readers.value.forEach { $0.stop() } }.get()
+    try await sender.close()
+    try await group.shutdownGracefully()
+  }
+
   @Test("a reader that is paused inside of a read tells the read's end, and goes on later")
   func pausedInsideOfARead() async throws {
     let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)

@@ -61,8 +61,8 @@ extension H264 {
       let order = try readOrder(&reader)
       let references = try reader.unsigned(upTo: 16, "max_num_ref_frames")
       _ = try reader.bit()
-      let columns = 1 + (try reader.unsigned(upTo: 511, "pic_width_in_mbs_minus1"))
-      let rows = 1 + (try reader.unsigned(upTo: 511, "pic_height_in_map_units_minus1"))
+      let columns = 1 + (try reader.unsigned(upTo: 1054, "pic_width_in_mbs_minus1"))
+      let rows = 1 + (try reader.unsigned(upTo: 1054, "pic_height_in_map_units_minus1"))
       let framesOnly = try reader.bit()
       if !framesOnly { _ = try reader.bit() }
       _ = try reader.bit()

@@ -28,6 +28,8 @@ actor Fleet {
   private let first: FleetPlan?
   /// Which of the cameras are received here, where there are more machines.
   private let cluster: FleetCluster?
+  /// What the cluster says of each camera that is received here, by its name.
+  private var rows: [String: String] = [:]
   /// What is being done about each camera of the cluster, by its name.
   private var changes: [String: Task<Void, Never>] = [:]
   private let live = LivePage()
@@ -219,7 +221,11 @@ actor Fleet {
 
   /// Follows the file: what did not change is not touched.
   private func reload() async {
-    guard let path else { return StandardError.say("there is no file to read again") }
+    // What the cluster says of a camera stays the same when its password changes.
+    if cluster != nil { lookAgainAtRows() }
+    guard let path else {
+      return StandardError.say("there is no file to read again; those of the cameras are")
+    }
     let plan: FleetPlan
     do {
       plan = try FleetPlan(at: path)
@@ -270,6 +276,7 @@ actor Fleet {
       beginEnd()
     case .begin(let name, let row):
       StandardError.say("\(name): this machine receives it")
+      rows[name] = row
       change(name) {
         do throws(FleetFile.Fault) {
           let camera = try FleetCluster.camera(name, row, isShown: $0.page != nil)
@@ -281,9 +288,24 @@ actor Fleet {
       }
     case .end(let name, let ended):
       StandardError.say("\(name): it is left to other machines")
+      rows[name] = nil
       change(name) {
         await $0.replace(name, by: nil)
         ended()
+      }
+    }
+  }
+
+  /// Begins those cameras of the cluster anew that read files which say something else now.
+  private func lookAgainAtRows() {
+    for (name, row) in rows {
+      change(name) {
+        guard let former = $0.cameras.first(where: { $0.plan.name == name }),
+          let camera = try? FleetCluster.camera(name, row, isShown: $0.page != nil),
+          !camera.isSame(as: former.plan)
+        else { return }
+        StandardError.say("\(name): what it reads has changed")
+        await $0.replace(name, by: camera)
       }
     }
   }

@@ -68,11 +68,14 @@ final class FleetCamera: Sendable {
 
   private func runs(after delay: Duration) async -> ExitStatus {
     var pause = Self.shortestPause
+    /// Whether there may be something in the files.
+    var hasWritten = true
     guard await rest(for: delay) else { return .done }
     while true {
       let start = ContinuousClock.now
-      keepFormerFiles()
+      if hasWritten { keepFormerFiles() }
       let status = await receive()
+      hasWritten = !Self.nothingCame.contains(status)
       if let session = state.withLock(\.session) {
         await metrics.end(session, of: plan.name, as: status)
       }
@@ -88,6 +91,12 @@ final class FleetCamera: Sendable {
       pause = min(pause * 2, Self.longestPause)
     }
   }
+
+  /// How runs end that have received nothing: their statistics are of no use to anybody, and a
+  /// camera that is off has many such runs.
+  private static let nothingCame: Set<ExitStatus> = [
+    .cannotOpen, .credentialsRefused, .noMedia, .notTrusted, .redirectRefused, .noSuchStream,
+  ]
 
   /// Moves what earlier runs have written out of the way: each run of the command replaces files
   /// of fixed names, and those of a fleet begin unasked.

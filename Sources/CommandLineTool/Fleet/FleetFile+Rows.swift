@@ -20,17 +20,19 @@ extension FleetFile.Camera {
 
 extension FleetFile.Entry {
   fileprivate var line: String {
+    // Where systemd puts it is another place on each machine.
+    if let credential { return "credential: \(FleetFile.Value.text(credential).written)" }
     let texts = values.map(\.written)
     return "\(key): " + (texts.count == 1 ? texts[0] : "[\(texts.joined(separator: ", "))]")
   }
 }
 
 extension FleetFile.Value {
-  /// As YAML reads it back.
+  /// As YAML reads it back, without what looks like an anchor or an alias, which no row may have.
   fileprivate var written: String {
     switch self {
     case .flag(let isSet): isSet ? "true" : "false"
-    case .text(let text): "'\(text.replacing("'", with: "''"))'"
+    case .text(let text): text.quotedForYAML { $0 == "&" || $0 == "*" || $0.value < 0x20 }
     }
   }
 }

@@ -34,6 +34,8 @@ struct FleetFile: Sendable {
     let key: String
     let values: [Value]
     let place: Place
+    /// What systemd calls the password in the file that it names.
+    var credential: String?
     /// Whether it holds for all cameras, some of which may have no use for it.
     var isDefault = false
   }
@@ -246,7 +248,8 @@ struct FleetFile: Sendable {
           words: "'credential' is the name of one that systemd gives to the service "
             + "(LoadCredential=); elsewhere, give 'password-file'")
       }
-      return Entry(key: "password-file", values: [.text(path)], place: Place(key))
+      return Entry(
+        key: "password-file", values: [.text(path)], place: Place(key), credential: credential)
     }
   }
 

@@ -118,6 +118,9 @@ struct FleetPlan: Sendable {
             let command = try RTPRecv.parse(all.arguments)
             try command.check()
             comesAgain = try command.comesAgain
+            if command.stopping.reconnect, !comesAgain {
+              throw Session.reconnectsForNothing.noted()
+            }
             return try command.useless(among: camera.defaultOptions)
           }
         }
@@ -177,20 +180,7 @@ extension FleetPlan.Camera {
         (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte)
           || (0x61...0x7A).contains(byte) || [0x2D, 0x2E, 0x2F, 0x5F].contains(byte)
       }
-    guard !isPlain else { return text }
-    guard text.unicodeScalars.contains(where: isUnprintable) else {
-      return "'\(text.replacing("'", with: "''"))'"
-    }
-    // Only these quotation marks know escapes.
-    return text.unicodeScalars.reduce(into: "\"") { quoted, scalar in
-      switch scalar {
-      case "\"", "\\": quoted += "\\\(scalar)"
-      case _ where isUnprintable(scalar):
-        let digits = String(scalar.value, radix: 16)
-        quoted += "\\U" + String(repeating: "0", count: 8 - digits.count) + digits
-      default: quoted.unicodeScalars.append(scalar)
-      }
-    } + "\""
+    return isPlain ? text : text.quotedForYAML(hiding: isUnprintable)
   }
 
   /// Whether a terminal could be changed by it.

@@ -32,7 +32,10 @@ struct MonitorChoice: Sendable {
       } else {
         isAsking = key == .quit
       }
-    case .enter: isInFull = !names.isEmpty
+    case .enter:
+      // The order changes by itself, and what is shown in full does not.
+      selection = selection.flatMap { names.contains($0) ? $0 : nil } ?? names.first
+      isInFull = selection != nil
     case .up: move(by: -1, among: names)
     case .down: move(by: 1, among: names)
     case .pageUp: move(by: -Self.page, among: names)

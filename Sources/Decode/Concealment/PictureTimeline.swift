@@ -21,7 +21,8 @@ struct PictureTimeline {
       highest += step
       return highest
     }
-    reorders = reorders || order.isBidirectional
+    // Slices of H.265 do not say by their type whether they are between others.
+    reorders = reorders || order.isBidirectional || order.reorderDepth ?? 0 > 0
     var position = base + order.count
     let isRestart =
       order.beginsSequence || position <= highest && !reorders && order.field == nil

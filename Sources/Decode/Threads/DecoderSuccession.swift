@@ -59,7 +59,10 @@ final class DecoderSuccession: UnitDecoding {
   }
 
   /// Takes the parameter sets that came before the first access unit, of the first decoder's codec.
-  func take(parameterSets units: [ByteBuffer]) { current.take(parameterSets: units) }
+  func take(parameterSets units: [ByteBuffer]) {
+    sets.note(units)
+    current.take(parameterSets: units)
+  }
 
   /// Outputs every remaining picture; decoding restarts at a random-access point.
   func flush() {

@@ -13,11 +13,19 @@ struct KnownParameterSets {
   /// Remembers those in `unit`.
   mutating func note(_ unit: AccessUnit) {
     for entry in unit.units where unit.codec.parameterSetTypes.contains(entry.type) {
-      let set = unit.bytes(of: entry)
-      units.removeAll { $0 == set }
-      if units.count >= Self.most { units.removeFirst() }
-      // Not a slice, which would keep the picture behind it.
-      units.append(ByteBuffer(bytes: set.readableBytesView))
+      note(unit.bytes(of: entry))
     }
+  }
+
+  /// Remembers those that came beside the units.
+  mutating func note(_ sets: [ByteBuffer]) {
+    for set in sets { note(set) }
+  }
+
+  private mutating func note(_ set: ByteBuffer) {
+    units.removeAll { $0 == set }
+    if units.count >= Self.most { units.removeFirst() }
+    // Not a slice, which would keep the picture behind it.
+    units.append(ByteBuffer(bytes: set.readableBytesView))
   }
 }

@@ -11,6 +11,9 @@ struct PictureLinesOutput: Output {
   static let format = OutputFormat(
     name: "jsonl", inputs: .reports, makeWithClock: { PictureLinesOutput(clock: $0) })
 
+  /// In nanoseconds.
+  private static let greatestDrift: UInt64 = 1_000_000_000
+
   private let clock: WallClock
   /// Presentation times are counted from the first picture.
   private var origin: MediaTime?
@@ -62,9 +65,11 @@ struct PictureLinesOutput: Output {
 
   /// `arrival` in UTC.
   private mutating func universalTime(of arrival: Instant) -> Int64 {
-    // Read once, so that the differences are those of the arrivals.
-    let offset = clockOffset ?? clock.offset()
-    clockOffset = offset
-    return arrival.nanoseconds.addingSaturating(offset)
+    // Kept, so that the differences are those of the arrivals, until the clock is set.
+    let now = clock.offset()
+    let offset = clockOffset ?? now
+    let isSet = now.subtractingSaturating(offset).magnitude > Self.greatestDrift
+    clockOffset = isSet ? now : offset
+    return arrival.nanoseconds.addingSaturating(isSet ? now : offset)
   }
 }

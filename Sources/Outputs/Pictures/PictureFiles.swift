@@ -113,7 +113,9 @@ final class PictureFiles: OutputDestination {
     do {
       // A program of this number may have been killed here, or somebody has put a link there.
       unsafe unlink(temporary)
-      try write(picture, to: try FileWriter(creating: temporary))
+      let file = try FileWriter(creating: temporary)
+      try write(picture, to: file)
+      if let failure = file.finish() { throw OutputError(failure, path: path) }
     } catch let failure as WriteFailure {
       throw OutputError(failure, path: path)
     } catch {

@@ -56,10 +56,13 @@ struct Container: Sendable {
     // Apple's players know H.265 by this one only; libavformat writes `hev1`.
     tags: ["hevc": "hvc1"], copiedSound: ["aac", "opus"],
     settings: [
-      ("movflags", "frag_keyframe+delay_moov+default_base_moof"), ("frag_duration", "1000000"),
+      ("movflags", fragments), ("frag_duration", "1000000"),
       ("frag_size", "\(16 << 20)"), ("write_tmcd", "0"),
     ],
-    pipeSettings: [])
+    // A pipe needs no list of its fragments at the end, which would grow in memory until then.
+    pipeSettings: [("movflags", "\(fragments)+skip_trailer")])
+
+  private static let fragments = "frag_keyframe+delay_moov+default_base_moof"
 
   /// A cluster ends after a second or 5 MB.
   static let matroska = Container(

@@ -178,8 +178,8 @@ struct Recorder {
     if let reason = continuity.judge(
       unit.time, arrival: unit.firstArrival, isKey: unit.isEntryPoint)
     {
-      try separate(
-        because: reason, at: unit.time, isContinued: reason == .clock && unit.needsThoseBefore)
+      // A sender that pauses, or sends only what changes, goes on where it was.
+      try separate(because: reason, at: unit.time, isContinued: unit.needsThoseBefore)
     }
     newestPicture = (unit.time.nanoseconds, unit.firstArrival)
     rhythm.note(unit)

@@ -21,6 +21,9 @@ struct StoredFile: Sendable, Hashable {
 }
 
 extension [RetentionRule] {
+  /// How far the clock of a file server may be ahead, in nanoseconds: a day.
+  private static var greatestDifference: Int64 { 86_400_000_000_000 }
+
   /// The files that are to be deleted.
   ///
   /// - Parameters:
@@ -37,9 +40,11 @@ extension [RetentionRule] {
     var free = free
     var surplus: [StoredFile] = []
     var lacksRoom = false
-    // A file from the future is of a clock that was wrong, and older than what is recorded now.
+    // A file from the future is of a clock that was wrong, and older than what is recorded now. The
+    // clock of a file server may be ahead of this one.
+    let future = now.advanced(byNanoseconds: Self.greatestDifference)
     func order(_ file: StoredFile) -> (rank: Int, end: WallClockTime, path: String) {
-      (file.end > now ? 0 : 1, file.end, file.path)
+      (file.end > future ? 0 : 1, file.end, file.path)
     }
     let oldestFirst = files.filter { !$0.isOpen }.sorted { order($0) < order($1) }
     for (index, file) in oldestFirst.enumerated() {

@@ -39,11 +39,11 @@ struct SoundTrack {
     var encoder: SoundEncoder?
     /// What the encoder was opened for.
     var purpose: Purpose?
-    /// Seconds of sound that the encoder got.
-    var fed = 0.0
-    /// A moment of the timeline, in nanoseconds, how many seconds the encoder had got by then, and
+    /// Samples of each channel that the encoder got.
+    var fed = 0
+    /// A moment of the timeline, in nanoseconds, how many samples the encoder had got by then, and
     /// when the sound of that moment arrived.
-    var anchor: (time: Int64, fed: Double, arrival: Instant)?
+    var anchor: (time: Int64, fed: Int, arrival: Instant)?
     /// Units that are in no sample yet.
     var items = 0
 
@@ -167,7 +167,7 @@ struct SoundTrack {
       var packets: [SoundEncoder.Packet] = []
       for piece in pieces {
         packets += encoder.encode(piece.values)
-        conversion.fed += Double(piece.count) / Double(piece.sampleRate)
+        conversion.fed += piece.count
       }
       conversion.anchor = (
         start.addingSaturating(unit.duration.wholeNanoseconds), conversion.fed,
@@ -198,7 +198,7 @@ extension SoundTrack.Conversion {
     let rate = Double(encoder.format.sampleRate)
     return packets.map { packet in
       defer { items = 0 }
-      let distance = Int64(((Double(packet.position) / rate - anchor.fed) * 1e9).rounded())
+      let distance = Int64((Double(packet.position - anchor.fed) / rate * 1e9).rounded())
       return SoundTrack.Sample(
         sound: encoder.sound, bytes: packet.bytes, start: anchor.time.addingSaturating(distance),
         count: packet.sampleCount, items: items,

@@ -64,7 +64,9 @@ struct FlexFECPayload: Sendable {
         offsets += Self.places(in: UInt64(second), bits: 31, from: 15)
         if UInt16(second >> 31) == more {
           guard let third = rest.readInteger(as: UInt64.self) else { throw .truncatedMask }
-          offsets += Self.places(in: third, bits: 64, from: 46)
+          // In the draft, this part has such a bit too, and it is the last one.
+          guard !isDraft || third >> 63 == 1 else { throw .truncatedMask }
+          offsets += Self.places(in: third, bits: isDraft ? 63 : 64, from: 46)
         }
       }
       self.offsets = offsets

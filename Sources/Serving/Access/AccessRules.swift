@@ -46,8 +46,10 @@ struct AccessRules: Sendable {
       // Programs ask for one thing and keep nothing; a page is in the browser's history.
       let path = Request(head).path
       if path.hasPrefix("/cameras/") || path == "/metrics" { return .allowed }
+      // A link in a mail leads here from another site, and so does the redirection behind it. What
+      // pages of other sites ask for is refused above.
       return .keepsToken(
-        cookie: "\(cookieName)=\(token.text); Path=/; HttpOnly; SameSite=Strict",
+        cookie: "\(cookieName)=\(token.text); Path=/; HttpOnly; SameSite=Lax",
         path: Self.withoutToken(head.uri))
     }
     guard isScraper || cookies(of: head).contains(where: token.matches) else {

@@ -56,10 +56,16 @@ export class CodecsPlayer {
     }
     picture.pushed = now;
     this.pending.set(picture.time, picture);
-    this.decoder.decode(new EncodedVideoChunk({
-      type: picture.isKey ? 'key' : 'delta', timestamp: picture.time, data: picture.data,
-    }));
-    picture.data = null;
+    try {
+      this.decoder.decode(new EncodedVideoChunk({
+        type: picture.isKey ? 'key' : 'delta', timestamp: picture.time, data: picture.data,
+      }));
+      picture.data = null;
+    } catch (error) {
+      // Chrome takes no picture for a key picture that is none by its NAL units, such as the
+      // recovery point of a stream without IDR pictures.
+      this.failed(error.message);
+    }
   }
 
   // Drops what waits to be decoded.

@@ -34,9 +34,17 @@ export class Feed {
     socket.onclose = () => {
       this.socket = null;
       this.handlers.link(false);
+      this.askWhy();
       setTimeout(() => this.open(), this.pause);
       this.pause = Math.min(2 * this.pause, LONGEST_PAUSE);
     };
+  }
+
+  // A server that began anew may have another token, and does not say so to a WebSocket.
+  askWhy() {
+    fetch('icon.svg', { cache: 'no-store' }).then(({ status }) => {
+      if (status === 401) this.handlers.link(false, 'this address is no longer valid; open the one that rtp-recv says now');
+    }, () => {});
   }
 
   // Asks for pictures of a camera: `watch` for coded ones, `jpeg`, or `null` for none.

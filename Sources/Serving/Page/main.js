@@ -17,9 +17,9 @@ const observer = new IntersectionObserver((entries) => {
 }, { rootMargin: '100px' });
 
 const feed = new Feed({
-  link(isOpen) {
+  link(isOpen, reason = 'rtp-recv does not answer; trying again') {
     element('link').classList.toggle('open', isOpen);
-    element('link').textContent = isOpen ? '' : 'rtp-recv does not answer; trying again';
+    element('link').textContent = isOpen ? '' : reason;
     for (const camera of cameras.values()) {
       // All of it comes again.
       if (isOpen) camera.events = []; else camera.picture.stop();

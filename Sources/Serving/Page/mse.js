@@ -5,8 +5,9 @@ import { TIMESCALE, fragment, header, lengthPrefixed } from './boxes.js';
 
 // How far playback may lag behind, how far it jumps to, and what is kept, in seconds.
 const LONGEST_LAG = 0.6, LAG = 0.12, KEPT = 10;
-// Until the next picture tells.
-const USUAL_DURATION = TIMESCALE / 25;
+// A picture is shown until the next one, and waits for it for so long, in milliseconds. Where none
+// has come, it may last so long: browsers drop what follows after more than twice that.
+const PATIENCE = 500, LONG = 10 * TIMESCALE;
 
 const Source = window.ManagedMediaSource ?? window.MediaSource;
 
@@ -35,6 +36,9 @@ export class MSEPlayer {
     this.queue = [header({ ...format, record: bytesOf(format.record) })];
     this.number = 0;
     this.base = this.last = null;
+    clearTimeout(this.timer);
+    this.held = null;
+    this.newest = 0;
     this.buffer = null;
     if (this.address) URL.revokeObjectURL(this.address);
     const source = new Source();
@@ -61,15 +65,27 @@ export class MSEPlayer {
       return;
     }
     const ticks = (time) => Math.round((time - this.base) * TIMESCALE / 1e6);
-    const duration = this.last === null ? USUAL_DURATION : ticks(picture.time) - ticks(this.last);
+    this.release(ticks(picture.time));
     this.last = picture.time;
+    this.held = { ticks: ticks(picture.time), picture };
+    this.timer = setTimeout(() => this.release(null), PATIENCE);
+  }
+
+  // Gives the picture that waits to the browser; `next` is the time of the one after it, if known.
+  release(next) {
+    clearTimeout(this.timer);
+    if (!this.held) return;
+    const { ticks, picture } = this.held;
+    this.held = null;
+    const duration = next === null ? LONG : Math.min(next - ticks, LONG);
+    this.newest = (ticks + (next === null ? 0 : duration)) / TIMESCALE;
     this.number += 1;
     const { arrival, captured } = picture;
-    this.arrivals.push({ time: ticks(picture.time) / TIMESCALE, arrival, captured });
+    this.arrivals.push({ time: ticks / TIMESCALE, arrival, captured });
     if (this.arrivals.length > 300) this.arrivals.shift();
     this.queue.push(fragment(this.number, {
-      time: ticks(picture.time), duration: Math.min(duration, 10 * TIMESCALE),
-      isKey: picture.isKey, sample: lengthPrefixed(picture.data, (head) => this.isSet(head)),
+      time: ticks, duration, isKey: picture.isKey,
+      sample: lengthPrefixed(picture.data, (head) => this.isSet(head)),
     }));
     if (this.queue.length > 600) this.configure(this.format);
     this.proceed();
@@ -87,7 +103,8 @@ export class MSEPlayer {
       if (buffered.length > 0) {
         const video = this.element;
         const start = buffered.start(buffered.length - 1);
-        const end = buffered.end(buffered.length - 1);
+        // Not up to the end of a picture that lasts until another one comes.
+        const end = Math.min(buffered.end(buffered.length - 1), this.newest);
         if (end - video.currentTime > LONGEST_LAG || video.currentTime < start) {
           video.currentTime = Math.max(start, end - LAG);
         }
@@ -120,6 +137,8 @@ export class MSEPlayer {
 
   close() {
     this.painted = null;
+    clearTimeout(this.timer);
+    this.held = null;
     this.format = this.source = this.buffer = null;
     this.element.onerror = null;
     this.element.removeAttribute('src');

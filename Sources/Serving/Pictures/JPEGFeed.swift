@@ -23,8 +23,12 @@ final class JPEGFeed: Sendable {
     var decoder: VideoDecoder?
     /// How many units wait for the queue.
     var waiting = 0
-    /// Whether units were left out, so that decoding can only go on with a key picture.
+    /// Whether units were left out before the next one that comes.
+    var isBehindHole = false
+    /// Whether decoding can only go on with a key picture, behind what is decoded now.
     var awaitsKey = false
+    /// When the units came that are being decoded, the oldest first.
+    var inside: [Instant] = []
   }
 
   /// Begins with `group`; `deliver` gets each picture, and `onEvent` what happens to the decoder's
@@ -36,14 +40,14 @@ final class JPEGFeed: Sendable {
   ) {
     queue.async { [self] in
       do throws(DecoderError) {
-        let decoder = try Self.decoder(of: codec, in: box, deliver, onEvent)
+        let decoder = try self.decoder(of: codec, in: box, deliver, onEvent)
         state.withLock { $0.decoder = decoder }
       } catch { return onEvent(.failed(error)) }
-      for unit in group.units { decode(unit) }
+      for unit in group.units { decode(unit, isPast: true) }
     }
   }
 
-  private static func decoder(
+  private func decoder(
     of codec: VideoCodec, in box: DecoderBox?,
     _ deliver: @escaping @Sendable (JPEGPicture) -> Void,
     _ onEvent: @escaping @Sendable (DecoderBoxEvent) -> Void
@@ -52,8 +56,9 @@ final class JPEGFeed: Sendable {
     let encoder = Mutex(JPEGEncoder(size: nil))
     return try VideoDecoder(
       codec: codec, configuration: Snapshot.configuration(in: box),
-      onFrame: { frame in
+      onFrame: { [weak self] frame in
         let now = frame.lastArrival
+        self?.noteDecoded(now)
         let isDue = due.withLock { due in
           if let due, now < due { return false }
           due = now.advanced(by: Self.leastInterval)
@@ -62,32 +67,50 @@ final class JPEGFeed: Sendable {
         guard isDue, let picture = encoder.withLock({ try? JPEGPicture(frame, encodedBy: $0) })
         else { return }
         deliver(picture)
-      }, onFailure: { _ in }, onEvent: onEvent)
+      }, onFailure: { [weak self] in self?.noteDecoded($0.lastArrival) }, onEvent: onEvent)
   }
 
   func submit(_ unit: BrowserUnit) {
-    let isTaken = state.withLock { state in
+    let isBehindHole = state.withLock { state -> Bool? in
       guard state.waiting < PictureGroup.limits.count else {
-        state.awaitsKey = true
-        return false
+        state.isBehindHole = true
+        return nil
       }
       state.waiting += 1
-      return true
+      defer { state.isBehindHole = false }
+      return state.isBehindHole
     }
-    guard isTaken else { return }
+    guard let isBehindHole else { return }
     queue.async { [self] in
       state.withLock { $0.waiting -= 1 }
-      decode(unit)
+      decode(unit, isBehindHole: isBehindHole)
     }
   }
 
-  /// On the queue.
-  private func decode(_ unit: BrowserUnit) {
-    let (decoder, awaitsKey) = state.withLock { ($0.decoder, $0.awaitsKey) }
-    guard let decoder, !awaitsKey || unit.isKey else { return }
+  /// On the queue; what is past may be decoded late.
+  private func decode(_ unit: BrowserUnit, isPast: Bool = false, isBehindHole: Bool = false) {
+    let arrival = unit.sent.lastArrival
+    let decoder = state.withLock { state -> VideoDecoder? in
+      // A decoder that lags behind leaves out what comes until it has caught up.
+      let lag = state.inside.first?.duration(to: arrival) ?? .zero
+      if isBehindHole || !isPast && lag > ViewerQueue.longestWait { state.awaitsKey = true }
+      guard !state.awaitsKey || unit.isKey && lag <= ViewerQueue.longestWait else { return nil }
+      if !isPast { state.inside.append(arrival) }
+      return state.decoder
+    }
+    guard let decoder else { return }
     let isFull = decoder.submit(unit.unit) == .full
     if isFull { decoder.beginFlush() }
-    state.withLock { $0.awaitsKey = isFull }
+    state.withLock { state in
+      state.awaitsKey = isFull
+      // Nothing comes of it.
+      if isFull, !isPast { state.inside.removeAll { $0 == arrival } }
+    }
+  }
+
+  /// Notes that the unit that came at `arrival`, and those before it, are decoded.
+  private func noteDecoded(_ arrival: Instant) {
+    state.withLock { $0.inside.removeAll { $0 <= arrival } }
   }
 
   /// Drops what waits.

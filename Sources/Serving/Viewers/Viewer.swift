@@ -45,6 +45,9 @@ final class Viewer: Sendable {
 
   func offer(_ text: ByteBuffer) { give { $0.append(text) } }
 
+  /// Gives what it needs to begin, all of it, before anything else.
+  func greet(with texts: [ByteBuffer]) { give { $0.begin(with: texts) } }
+
   private func give(_ body: (inout ViewerBacklog) -> Void) {
     let wasCalled = state.withLock { state in
       body(&state.backlog)

@@ -19,6 +19,8 @@ struct ViewerBacklog: Sendable {
     var isEmpty: Bool { jpeg == nil && queue?.isEmpty != false }
   }
 
+  /// What it begins with: what there is of each camera, however many there are.
+  private var greeting = CircularBuffer<ByteBuffer>()
   private var texts = CircularBuffer<ByteBuffer>()
   private var sound = CircularBuffer<(camera: UInt16, unit: SoundUnit)>()
   private var toldSound: (camera: UInt16, format: SoundFormat)?
@@ -59,6 +61,8 @@ struct ViewerBacklog: Sendable {
     if sound.count > Self.mostSound { sound.removeFirst() }
   }
 
+  mutating func begin(with texts: [ByteBuffer]) { greeting.append(contentsOf: texts) }
+
   mutating func append(_ text: ByteBuffer) {
     texts.append(text)
     if texts.count > Self.mostTexts { texts.removeFirst() }
@@ -67,7 +71,7 @@ struct ViewerBacklog: Sendable {
   /// What the viewer gets next: words, then sound, which is small, then pictures of each camera in
   /// turn.
   mutating func next() -> ViewerMessage? {
-    if let text = texts.popFirst() { return .text(text) }
+    if let text = greeting.popFirst() ?? texts.popFirst() { return .text(text) }
     if let (camera, unit) = sound.first {
       guard let toldSound, toldSound.camera == camera, toldSound.format == unit.format else {
         toldSound = (camera, unit.format)

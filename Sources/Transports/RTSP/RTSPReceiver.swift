@@ -244,6 +244,12 @@ final class RTSPReceiver: PacketReceiver {
 
   /// Reports the end, once; nothing is delivered after it.
   func end(_ end: TransportEnd) {
+    switch end {
+    case .ended, .failed:
+      // What came before the end is of the stream.
+      for ports in ports.values { ports.receiver?.gather(for: .zero) }
+    case .closed: break
+    }
     closePorts()
     let sink = self.sink
     self.sink = nil

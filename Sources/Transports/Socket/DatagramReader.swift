@@ -94,10 +94,12 @@ final class DatagramReader: ChannelInboundHandler {
       }
   }
 
-  /// From now on reads seldom, as far as a kernel's buffer of `bufferSize` bytes has room.
+  /// From now on reads seldom, as far as a kernel's buffer of `bufferSize` bytes has room; where
+  /// `time` is zero, reads what waits, and from then on at once.
   func gather(for time: Duration, bufferSize: Int) {
     socket?.stampArrivals()
     pacer.gather(for: time.wholeNanoseconds, bufferSize: bufferSize)
+    if time == .zero { readGathered() }
   }
 
   /// While datagrams gather here, `other` is read behind each read of this one, and wakes nobody.

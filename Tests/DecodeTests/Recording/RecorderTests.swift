@@ -319,7 +319,8 @@ import Testing
       name: "GOPs", frames: 90, encoder: ["-bf", "0", "-g", "30", "-sc_threshold", "0"])
     let units = try clip.timedUnits(of: clip.encoded())
     // Five seconds are missing before the 40th picture.
-    let late = units.enumerated().map { $0 < 40 ? $1 : $1.moved(by: .seconds(5)) }
+    var late = units.enumerated().map { $0 < 40 ? $1 : $1.moved(by: .seconds(5)) }
+    late[40] = late[40].damaged
     let disk = try VirtualDisk.record(late, as: .matroska)
     #expect(disk.files.map(\.ending?.frames) == [40, 30])
     #expect(disk.files.map(\.ending?.reason) == [.outage, .end])
@@ -335,6 +336,23 @@ import Testing
     let broken = try VirtualDisk.record(items: items, as: .matroska)
     #expect(broken.files.map(\.ending?.frames) == [40, 30])
     #expect(broken.files.map(\.ending?.reason) == [.outage, .end])
+  }
+
+  @Test("a sender that sends nothing while nothing moves loses no picture")
+  func pauses() throws {
+    let clip = Clip(
+      name: "GOPs", frames: 90, encoder: ["-bf", "0", "-g", "30", "-sc_threshold", "0"])
+    let units = try clip.timedUnits(of: clip.encoded()).enumerated().map {
+      $0 < 40 ? $1 : $1.moved(by: .seconds(5))
+    }
+    let disk = try VirtualDisk.record(units, as: .matroska)
+    #expect(disk.files.map(\.ending?.frames) == [60, 30])
+    #expect(disk.files.map(\.ending?.reason) == [.outage, .end])
+    #expect(disk.skipped == 0)
+    for isInFiles in [true, false] {
+      var recordable = RecordableUnits(inFiles: isInFiles)
+      #expect(units.allSatisfy { recordable.takes($0) })
+    }
   }
 
   @Test("no file begins with a picture that lacks something")

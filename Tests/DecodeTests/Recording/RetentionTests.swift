@@ -53,6 +53,14 @@ import Testing
       [RetentionRule.age(.seconds(1))].surplus(of: files, free: nil, at: Self.now).files.count == 4)
   }
 
+  /// The newest file has the time of the server that keeps it.
+  @Test func theClockOfAFileServerMayBeAhead() {
+    let ahead = Self.now.advanced(byNanoseconds: 2_000_000_000)
+    let files = Self.files + [StoredFile(path: "newest", end: ahead, bytes: 100)]
+    let surplus = [RetentionRule.bytes(300)].surplus(of: files.shuffled(), free: nil, at: Self.now)
+    #expect(surplus.files.map(\.path) == Self.files.prefix(Self.files.count - 2).map(\.path))
+  }
+
   @Test func whatHasAnotherNameStays() async throws {
     let folder = try TemporaryFolder()
     let names = [

@@ -90,6 +90,14 @@ struct AACPayloadTests {
     bench.push(packetizer.packet([[8]]), at: 2048, lost: 1)
     bench.push(packetizer.packet([[9]]), at: 3072)
     #expect(bench.hex == ["0102030405", "06", "09"])
+    // Behind the marker everything is known again, where each unit is in two packets too.
+    bench.push(packetizer.packet([[10]]), at: 4096, marker: false, lost: 1)
+    bench.push(packetizer.packet([[11]]), at: 4096)
+    for unit: UInt8 in [12, 14] {
+      bench.push(packetizer.packet([[unit]]), at: 1024 * Int64(unit), marker: false)
+      bench.push(packetizer.packet([[unit + 1]]), at: 1024 * Int64(unit))
+    }
+    #expect(bench.hex == ["0102030405", "06", "09", "0c0d", "0e0f"])
   }
 
   @Test("Never sets the marker")

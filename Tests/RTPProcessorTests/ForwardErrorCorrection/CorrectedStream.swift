@@ -84,7 +84,9 @@ struct CorrectedStream {
       if last >= 15 {
         packet.writeInteger(UInt32(bits(15..<46) | (last < 46 ? ends : 1 - ends) << 31))
       }
-      if last >= 46 { packet.writeInteger(bits(46..<110)) }
+      if last >= 46 {
+        packet.writeInteger(isDraft ? bits(46..<109) | 1 << 63 : bits(46..<110))
+      }
     }
     packet.writeBytes(parity)
     repairSequence &+= 1

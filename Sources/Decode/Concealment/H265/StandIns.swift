@@ -63,6 +63,9 @@ struct StandIns {
     return additions
   }
 
+  /// Takes a parameter set that came by itself.
+  mutating func take(parameterSet unit: ByteBuffer) { sets.take(unit) }
+
   /// Must be called when the decoder no longer holds any pictures.
   mutating func forgetPictures() { pictures = ReferencePictures() }
 

@@ -30,6 +30,8 @@ struct GenericAACPayloadFormat: SoundPayloadFormat {
   private var lastTime: MediaTime?
   /// Whether the current packet has the timestamp of the one before it.
   private var isBehindPart = false
+  /// The lost packets before the next unit that the last marker knew.
+  private var lossesBeforeMarker = 0
 
   init?(media: MediaDescription) {
     let parameters = media.formatParameters
@@ -117,6 +119,8 @@ struct GenericAACPayloadFormat: SoundPayloadFormat {
     _ payload: ByteBuffer, size: Int?, offset: Int64 = 0, marker: Bool,
     into units: inout SoundUnitCollector
   ) {
+    // Behind a marker a unit begins, whatever was lost before.
+    defer { if marker { lossesBeforeMarker = units.lostPackets } }
     var rest = payload
     guard let size, size <= rest.readableBytes else {
       return unpackFragment(rest, of: size, marker: marker, into: &units)
@@ -130,7 +134,7 @@ struct GenericAACPayloadFormat: SoundPayloadFormat {
     }
     units.dropKept()
     let isFragment = !marker && trustsMarkers && rest.readableBytes == 0 && size > 0
-    if units.lostPackets > 0, isFragment || isBehindPart {
+    if units.lostPackets > lossesBeforeMarker, isFragment || isBehindPart {
       // Part of a unit whose other parts are missing.
       return units.noteOrphan()
     }

@@ -17,6 +17,8 @@ struct LATMPayloadFormat: SoundPayloadFormat {
   /// known.
   private var presences: [Presence]
   private var configuration: StreamMuxConfig?
+  /// Another one that came directly behind a loss; it is believed when it comes again.
+  private var doubted: StreamMuxConfig?
   private(set) var format: SoundFormat?
   /// Whether the marker is set where an element ends (§6.2).
   private var trustsMarkers = true
@@ -70,7 +72,11 @@ struct LATMPayloadFormat: SoundPayloadFormat {
     for presence in presences {
       guard let (found, new) = read(bytes, as: presence) else { continue }
       // After a loss, this may be a part of something that looks like another configuration.
-      if units.lostPackets > 0, configuration != nil, new != configuration { continue }
+      if units.lostPackets > 0, configuration != nil, new != configuration, new != doubted {
+        doubted = new
+        continue
+      }
+      doubted = nil
       presences = [presence]
       if new != configuration || format == nil {
         configuration = new

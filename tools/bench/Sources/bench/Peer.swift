@@ -87,7 +87,8 @@ struct Peer: Sendable {
 
 /// A program that runs during a measurement and is killed afterwards.
 ///
-/// It is not Foundation's `Process`, which once missed the end of a program, and waited for ever.
+/// It is not Foundation's `Process`, in which what this program ignores is ignored too: in the
+/// background a shell lets programs ignore SIGINT, which is what ends most of those here.
 final class Running {
   let output = Pipe()
   private let command: [String]
@@ -105,9 +106,16 @@ final class Running {
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
     posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO)
     posix_spawn_file_actions_adddup2(&actions, diagnostics.fileDescriptor, STDERR_FILENO)
+    var attributes = posix_spawnattr_t()
+    posix_spawnattr_init(&attributes)
+    defer { posix_spawnattr_destroy(&attributes) }
+    var all = sigset_t()
+    sigfillset(&all)
+    posix_spawnattr_setsigdefault(&attributes, &all)
+    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGDEF))
     var words = command.map { strdup($0) } + [nil]
     defer { for word in words { free(word) } }
-    let fault = posix_spawnp(&processIdentifier, command[0], &actions, nil, &words, environ)
+    let fault = posix_spawnp(&processIdentifier, command[0], &actions, &attributes, &words, environ)
     try output.fileHandleForWriting.close()
     guard fault == 0 else {
       throw BenchError(description: "\(command[0]): \(String(cString: strerror(fault)))")
@@ -170,23 +178,48 @@ final class Running {
     return text.trimmingCharacters(in: .whitespacesAndNewlines)
   }
 
-  /// The processor time of all its threads so far, in seconds, with nanosecond precision.
+  /// The processor time that it has taken so far, in seconds, with that of the programs that it has
+  /// started, such as a decoder in a process of its own.
   var processorTime: Double {
-    let tasks = "/proc/\(processIdentifier)/task"
-    let names = (try? FileManager.default.contentsOfDirectory(atPath: tasks)) ?? []
-    return names.reduce(0) { sum, name in
-      let text = (try? String(contentsOfFile: "\(tasks)/\(name)/schedstat", encoding: .utf8)) ?? ""
-      return sum + (text.split(separator: " ").first.flatMap { Double($0) } ?? 0) / 1e9
+    processes.reduce(0) { sum, process in
+      var clock = clockid_t()
+      var time = timespec()
+      guard clock_getcpuclockid(process, &clock) == 0, clock_gettime(clock, &time) == 0 else {
+        return sum
+      }
+      return sum + Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
     }
   }
 
-  /// Its peak resident memory, in MiB.
+  /// The peak resident memory of all its processes, in MiB; what they share counts for each.
   var peakMemory: Double {
-    let path = "/proc/\(processIdentifier)/status"
-    let text = (try? String(contentsOfFile: path, encoding: .utf8)) ?? ""
-    let line = text.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }
-    return line?.split(whereSeparator: \.isWhitespace).dropFirst().first
-      .flatMap { Double($0) }.map { $0 / 1024 } ?? 0
+    processes.reduce(0) { sum, process in
+      let text = (try? String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8)) ?? ""
+      let line = text.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }
+      return sum
+        + (line?.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap { Double($0) } ?? 0)
+        / 1024
+    }
+  }
+
+  /// It, and what it has started.
+  private var processes: [pid_t] {
+    let all = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
+    var children: [pid_t: [pid_t]] = [:]
+    for process in all.compactMap({ pid_t($0) }) {
+      let text = (try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)) ?? ""
+      // Behind the name in brackets, which may be anything: the state, and the parent.
+      let fields = text.split(separator: ")").last?.split(separator: " ") ?? []
+      guard fields.count > 1, let parent = pid_t(fields[1]) else { continue }
+      children[parent, default: []].append(process)
+    }
+    var found = [processIdentifier]
+    var next = 0
+    while next < found.count {
+      found += children[found[next]] ?? []
+      next += 1
+    }
+    return found
   }
 }
 
