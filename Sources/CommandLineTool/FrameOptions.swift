@@ -72,6 +72,8 @@ struct FrameOptions: ParsableArguments {
       if request.format.samples == .own {
         request.pictures.interval = every?.duration
         request.pictures.takesDamaged = treatment != nil && treatment != .skip
+        // Runs of a fleet's camera begin unasked.
+        request.pictures.goesOn = CommandLineSecrets.ofCamera != nil
         do {
           _ = try NamePattern(request.name, allowsNumbers: true)
         } catch { throw ValidationError("\(request.name): \(error)") }

@@ -166,6 +166,19 @@ public struct NamePattern: Sendable, Hashable {
       + (clash > 0 ? Self.clashMark + Self.padded(clash, to: Self.clashDigits) : "") + ending
   }
 
+  /// The number in `name`, which is one of these names; `nil` if it has none, or too large a one.
+  func number(in name: String) -> Int? {
+    var rest = name.utf8[...]
+    for part in parts {
+      switch part {
+      case .text(let text): rest = rest.dropFirst(text.utf8.count)
+      case .time(let letter): rest = rest.dropFirst(Self.letters[letter] ?? 0)
+      case .number: return Int(String(decoding: rest.prefix(while: Self.isDigit), as: UTF8.self))
+      }
+    }
+    return nil
+  }
+
   /// Whether a file of this name, in the folder, is one of these.
   func matches(_ name: String) -> Bool {
     // Byte by byte: names that only look alike are those of other files.

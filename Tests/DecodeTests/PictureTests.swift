@@ -143,6 +143,21 @@ import Testing
     #expect(found.sorted() == expected.sorted())
   }
 
+  @Test(
+    "numbers go on behind those of an earlier run where that is wanted", arguments: [false, true])
+  func numbersGoOn(goesOn: Bool) async throws {
+    let folder = try TemporaryFolder()
+    for name in ["a-7.png", "a-12.png", "a-x.png", "b-99.png", "a-9223372036854775807.png"] {
+      try Data().write(to: folder.url(name))
+    }
+    var selection = PictureSelection(interval: .milliseconds(500))
+    selection.goesOn = goesOn
+    let lane = try lane(.path(folder("a-%d.png")), "png", pictures: selection)
+    for frame in try await Self.plain.decodedFrames() { lane.write(frame) }
+    let expected = goesOn ? ["a-13.png", "a-14.png"] : ["a-1.png", "a-2.png"]
+    #expect(await lane.finish().files.last == expected.map { folder($0) })
+  }
+
   @Test("a name that says a second is used once")
   func times() async throws {
     let folder = try TemporaryFolder()

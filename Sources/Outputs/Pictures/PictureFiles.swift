@@ -30,6 +30,8 @@ final class PictureFiles: OutputDestination {
   /// What is no regular file, and is kept open.
   private var pipe: FileWriter?
   private var seen = 0
+  /// The number of the first file.
+  private var firstNumber = 1
   /// The last name without a number behind it, and the number that it got.
   private var lastName: (plain: String, clash: Int)?
 
@@ -77,6 +79,9 @@ final class PictureFiles: OutputDestination {
       let folder = Self.place(of: path).folder
       guard unsafe access(folder + "/.", W_OK | X_OK) == 0 else {
         throw OutputError.cannotOpen(path: path, errno: errno)
+      }
+      if configuration.pictures.goesOn, let names, !names.isSingle, !names.hasTime {
+        firstNumber = names.highestNumber + 1
       }
     }
   }
@@ -141,7 +146,7 @@ final class PictureFiles: OutputDestination {
   private func nextPath(for frame: RawFrame) -> String {
     guard let names else { return "" }
     let time = configuration.wallClock.time(of: frame.firstArrival)
-    let number = progress.written + 1
+    let number = firstNumber + progress.written
     let plain = names.path(at: time, number: number)
     guard names.hasTime else { return plain }
     // A name that is free again stays free, or the order of the names would be another.

@@ -6,6 +6,8 @@ public struct PictureSelection: Sendable, Hashable {
   public var interval: Duration?
   /// Whether frames that are not intact are taken too.
   public var takesDamaged = false
+  /// Whether the numbers of files go on behind those of an earlier run, instead of replacing them.
+  public var goesOn = false
 
   public init(interval: Duration? = nil, takesDamaged: Bool = false) {
     self.interval = interval

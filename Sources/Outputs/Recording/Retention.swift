@@ -79,9 +79,9 @@ final class Retention: Sendable {
   private func delete(_ name: NamePattern, _ rules: [RetentionRule]) {
     let folder = name.folder.isEmpty ? "." : name.folder
     // A file that is begun after this is not among them.
-    let names = Self.names(in: folder)
+    let names = name.present
     let open = open.withLock(\.self)
-    let files = names.filter { name.matches($0) }.compactMap {
+    let files = names.compactMap {
       Self.file(at: name.folder + $0, except: open)
     }
     var status = statvfs()
@@ -106,19 +106,6 @@ final class Retention: Sendable {
         }
       }
     }
-  }
-
-  private static func names(in folder: String) -> [String] {
-    guard let stream = unsafe opendir(folder) else { return [] }
-    defer { unsafe closedir(stream) }
-    var names: [String] = []
-    while let entry = unsafe readdir(stream) {
-      let name = unsafe withUnsafeBytes(of: entry.pointee.d_name) { bytes in
-        unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-      }
-      names.append(name)
-    }
-    return names
   }
 
   private static func file(at path: String, except open: String?) -> StoredFile? {
