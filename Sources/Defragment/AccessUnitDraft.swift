@@ -24,7 +24,8 @@ struct AccessUnitDraft: Sendable {
   var isRandomAccess = false
   /// The first cause of damage, if any.
   private(set) var damage: PictureDamage?
-  /// The first slice of the picture is among the units.
+  /// The first slice of the picture is among the units, also where it came inside of another unit
+  /// (``Slices/hasFirst`` knows those that came by themselves).
   var hasBeginning = false
   /// Packets are missing before the picture, which may have belonged to it.
   var isBehindLoss = false

@@ -224,7 +224,7 @@ actor Fleet {
     // What the cluster says of a camera stays the same when its password changes.
     if cluster != nil { lookAgainAtRows() }
     guard let path else {
-      return StandardError.say("there is no file to read again; those of the cameras are")
+      return StandardError.say("looked again at the passwords and other files of the cameras")
     }
     let plan: FleetPlan
     do {

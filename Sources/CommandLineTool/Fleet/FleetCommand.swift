@@ -31,7 +31,8 @@ struct FleetCommand: AsyncParsableCommand {
 
       'credential: NAME' instead of password-file takes a password from systemd's LoadCredential=.
 
-      A file of an earlier run that would be replaced is kept as NAME.0001.mkv, or the next number.
+      A file of an earlier run that would be replaced is kept as NAME.0001.mkv, or the next number. \
+      Pictures with numbers go on behind the highest one.
 
       A camera that fails is tried again; the others do not notice. SIGHUP reads FILE again: if all \
       of it is right, cameras that changed begin anew, and the others lose no packet. If not, \
@@ -41,7 +42,8 @@ struct FleetCommand: AsyncParsableCommand {
       With --cluster, any number of machines divide the cameras among themselves. Whoever has FILE \
       says which cameras there are; the others need none. A machine that dies is followed by \
       others within seconds, and a new one takes its share. While NATS is away, all go on with what \
-      they have.
+      they have. On a machine without FILE, SIGHUP has it look again at what its cameras read, such \
+      as passwords.
       """)
 
   @Argument(help: ArgumentHelp("The file of the cameras.", valueName: "file"), completion: .file())
