@@ -34,6 +34,10 @@ struct Source: Sendable {
   /// The shortest silence that may be an outage of the network.
   static let shortestOutage: Duration = .seconds(1)
 
+  /// More media than the greatest loss takes where arrival times say nothing, as in files without
+  /// times: thrice that of 3,000 packets of sound.
+  static let longestLoss: Duration = .seconds(300)
+
   /// The SSRC of its packets.
   private(set) var ssrc: UInt32
   /// The SSRC before the last change that kept the numbering.
@@ -147,6 +151,22 @@ struct Source: Sendable {
     return Int(exactly: missing)
   }
 
+  /// Whether the source seems to have begun anew with `packet`, whose number is a little ahead.
+  ///
+  /// By its number it looks like the first packet after a loss, but not by its timestamp: no loss
+  /// that can be bridged takes as much media. Where few packets are missing the timestamp is not
+  /// asked, because cameras also set their clocks in the middle of a stream.
+  private func beginsAnew(
+    with packet: RTPPacket, at sequence: Int64, arrival: Instant
+  ) -> Bool {
+    guard sequence - highest > Int64(SourceProof.usualReach), !timeline.isRecent(packet.timestamp)
+    else { return false }
+    let step = MediaTimeline.difference(from: newestTimestamp, to: packet.timestamp)
+    let silence = liveliness.lastArrival.duration(to: arrival)
+    return step < 0
+      || .seconds(Int64(step) / Int64(timeline.clockRate)) > Self.longestLoss + silence
+  }
+
   /// The place of `number`; near the newest one, like every number.
   func extend(_ number: SequenceNumber) -> Int64 { unwrapper.extend(number) }
 
@@ -188,7 +208,9 @@ struct Source: Sendable {
       if outcome != .renumbered { received += 1 }
       return outcome
     }
-    guard sequence - highest <= SourceProof.greatestDropout else { return .renumbered }
+    guard sequence - highest <= SourceProof.greatestDropout,
+      way != .network || !beginsAnew(with: packet, at: sequence, arrival: arrival)
+    else { return .renumbered }
 
     // Gaps that stay open while thousands of packets arrive are given up to make room.
     while sequence - buffer.next >= ReorderBuffer.span, buffer.count > 0 {

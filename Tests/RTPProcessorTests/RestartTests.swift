@@ -91,6 +91,31 @@ private func leap(_ places: Int) -> (session: VirtualSession, sender: VirtualSen
     }
   }
 
+  /// Its first numbers are where the next ones after a loss would be.
+  @Test(
+    arguments: [101, 1000, 2999], [0x2000_0000, 0x7FFF_FFFF, 0x8000_0000, 0xF000_0000 as UInt32])
+  func aSenderThatStartsAfreshALittleAheadHasNoLosses(places: Int, ticks: UInt32) {
+    var (session, sender) = leap(places)
+    sender.next.timestamp &+= ticks
+    let before = session.deliveries.count
+    let packets = sender.packets(20)
+    for packet in packets { session.receive(packet) }
+    #expect(session.deliveredIdentities.dropFirst(before) == packets.map(\.identity)[...])
+    #expect(session.statistics.lost == 0)
+    #expect(session.statistics.sequenceRestarts == 1)
+    #expect(session.discontinuities == 2)
+  }
+
+  /// A source without times of its own, such as a file, says nothing about how long a loss took.
+  @Test(arguments: [101, 2999]) func lossesAtOnceAreNoRestart(places: Int) {
+    var (session, sender) = leap(places)
+    sender.next.timestamp &+= UInt32(places) * 9000
+    for packet in sender.packets(20) { session.receive(packet) }
+    session.run(for: .milliseconds(200))
+    #expect(session.reportedLosses == [places])
+    #expect(session.statistics.sequenceRestarts == 0)
+  }
+
   /// What an outage takes is lost in the network, however much it is.
   @Test(arguments: [4_000, 12_000, 40_000, 70_000, 140_000])
   func anOutageIsALoss(packets: Int) {
