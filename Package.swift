@@ -283,8 +283,9 @@ let package = Package(
     .testTarget(
       name: "CommandLineToolTests",
       dependencies: [
-        "CommandLineTool", "Telemetry", "Transports",
+        "CommandLineTool", "BlockingIO", "RTPWire", "Telemetry", "TestSupport", "Transports",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        .product(name: "NIOCore", package: "swift-nio"),
       ]
     ),
     .testTarget(

@@ -85,7 +85,7 @@ package enum Secret {
 
   /// Whether systemd has put the file there for this service alone: it gives credentials to the
   /// group as well, and lets nobody in by an access list.
-  private static func isCredential(_ path: String) -> Bool {
+  package static func isCredential(_ path: String) -> Bool {
     guard let folder = credentialsFolder else { return false }
     return path.hasPrefix(folder + "/") && !path.contains("/../")
   }

@@ -16,6 +16,11 @@ static inline CURLcode ccurl_set_context(CURL *easy, CURLoption option, void *va
   return curl_easy_setopt(easy, option, value);
 }
 
+// No two transfers share a connection.
+static inline CURLMcode ccurl_keep_apart(CURLM *multi) {
+  return curl_multi_setopt(multi, CURLMOPT_PIPELINING, CURLPIPE_NOTHING);
+}
+
 // Functions of one type receive headers and body.
 static inline CURLcode ccurl_set_taker(CURL *easy, CURLoption option, curl_write_callback taker) {
   return curl_easy_setopt(easy, option, taker);

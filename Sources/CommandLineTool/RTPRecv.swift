@@ -243,6 +243,14 @@ struct RTPRecv: AsyncParsableCommand {
     }
   }
 
+  /// Whether `source`, its own, is the file of a session description.
+  func describesMedia(_ source: SourceFile) -> Bool {
+    guard source.kind == .regular else { return false }
+    let isDescription = try? CommandLineTool.current.transports.describesMedia(
+      of: source.path, transport: transport, options: declaredOptions())
+    return isDescription == true
+  }
+
   /// Whether the source comes again after it has ended.
   var comesAgain: Bool {
     get throws {

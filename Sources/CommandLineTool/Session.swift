@@ -231,8 +231,7 @@ final class Session: Sendable {
     // What a camera of a fleet was waiting for when it was stopped has been said before.
     let isOfFleet = CommandLineSecrets.ofCamera != nil
     if let complaint = verdict.complaint, !isOfFleet || verdict.status != .done {
-      let isTriedAgain = isOfFleet && verdict.status != .usage
-      StandardError.say(.error(complaint + (isTriedAgain ? "; it is tried again" : "")))
+      StandardError.say(.error(complaint + (isOfFleet ? "; it is tried again" : "")))
       camera?.note(complaint, isWarning: true)
     }
     if let remark = verdict.remark, !command.display.quiet { StandardError.say(remark) }

@@ -148,6 +148,7 @@ public final class ClusterMember: Sendable {
   private func run() throws(JetStreamError) {
     let link = try NATSLink(
       to: address, as: login, named: "rtp-recv fleet \(identity)", retries: true, watcher: state)
+    let access = try BucketAccess(link)
     var known = Knowledge(plan: LeasePlan(own: identity, capacity: capacity))
     var buckets: Buckets?
     var generation = 0
@@ -167,7 +168,7 @@ public final class ClusterMember: Sendable {
         generation = now.generation
         buckets = nil
         do throws(JetStreamError) {
-          buckets = try open(link, &known)
+          buckets = try open(access, &known)
           if isAway { handle(.remark("NATS at \(address.endpoint) is there again")) }
           isAway = false
         } catch {
@@ -191,11 +192,11 @@ public final class ClusterMember: Sendable {
 
   /// Opens the buckets; what this machine has it tries to keep, before anybody takes anything.
   private func open(
-    _ link: NATSLink, _ known: inout Knowledge
+    _ access: BucketAccess, _ known: inout Knowledge
   ) throws(JetStreamError) -> Buckets {
     let leases = try KeyValueBucket(
-      "rtp_\(address.name)_leases", timeToLive: LeasePlan.duration, on: link)
-    let cameras = try KeyValueBucket("rtp_\(address.name)_cameras", on: link)
+      "rtp_\(address.name)_leases", timeToLive: LeasePlan.duration, by: access)
+    let cameras = try KeyValueBucket("rtp_\(address.name)_cameras", by: access)
     known.plan.connected(at: .now, isNew: leases.isNew)
     known.isCurrent = false
     let buckets = Buckets(

@@ -2,11 +2,15 @@ import CNATS
 import RTPWire
 
 /// What a connection asks JetStream with.
+///
+/// What libnats has of it stays until the connection ends, so a connection has few of them.
 @safe final class JetStreamContext {
   let pointer: OpaquePointer
   private let server: String
   /// The connection outlives its contexts.
   private let link: NATSLink
+  /// Whether libnats has what it needs to wait for acknowledgements.
+  private var hasPublished = false
 
   /// - Parameters:
   ///   - link: the connection.
@@ -35,12 +39,33 @@ import RTPWire
     self.link = link
   }
 
-  deinit { unsafe jsCtx_Destroy(pointer) }
+  deinit { unsafe link.destroyLater(pointer) }
+
+  /// Publishes `message` without waiting for the acknowledgement; unless that fails, libnats has it
+  /// from then on.
+  func publish(
+    _ message: inout OpaquePointer?, _ options: inout jsPubOptions
+  ) -> natsStatus {
+    let status = unsafe js_PublishMsgAsync(pointer, &message, &options)
+    if status == NATS_OK { hasPublished = true }
+    return status
+  }
+
+  /// Forgets the acknowledgements for which libnats waits: those that still come are nobody's.
+  func forgetPublished() {
+    guard hasPublished else { return }
+    var messages = unsafe natsMsgList()
+    guard unsafe js_PublishAsyncGetPendingList(&messages, pointer) == NATS_OK else { return }
+    unsafe natsMsgList_Destroy(&messages)
+  }
 
   /// What a request came to.
   func error(_ status: natsStatus, _ code: jsErrCode) -> JetStreamError {
     switch code {
     case JSNotEnabledErr, JSNotEnabledForAccountErr: return .noJetStream(server: server)
+    case _ where Self.passing.contains { $0.code == code }:
+      return .unavailable(
+        server: server, reason: Self.lastWords(about: status) ?? "error \(code.rawValue)")
     case jsErrCode(0):
       // Nobody listens to requests: JetStream is not enabled, or has not begun yet.
       if status == NATS_NO_RESPONDERS { return .noJetStream(server: server) }
@@ -50,6 +75,9 @@ import RTPWire
       }
       // Of some requests libnats keeps the number of the error for itself.
       if status == NATS_ERR, let words = Self.lastWords(about: status) {
+        if Self.passing.contains(where: { $0.words == words }) {
+          return .unavailable(server: server, reason: words)
+        }
         return .refused(server: server, reason: words)
       }
       return NATSLink.error(status, server: server)
@@ -58,6 +86,15 @@ import RTPWire
         server: server, reason: Self.lastWords(about: status) ?? "error \(code.rawValue)")
     }
   }
+
+  /// What servers say while others of their cluster are missing, or while they have no room (503),
+  /// and the words of that.
+  private static let passing: [(code: jsErrCode, words: String)] = [
+    (JSClusterNotAvailErr, "JetStream system temporarily unavailable"),
+    (JSClusterNotLeaderErr, "JetStream cluster can not handle request"),
+    (JSInsufficientResourcesErr, "insufficient resources"),
+    (JSStreamOfflineErr, "stream is offline"), (JSConsumerOfflineErr, "consumer is offline"),
+  ]
 
   /// What libnats says of the last failure on this thread, if that was `status`.
   private static func lastWords(about status: natsStatus) -> String? {

@@ -17,6 +17,8 @@ public enum JetStreamError: Error, Sendable, Hashable {
   case notTrusted(server: String, reason: String)
   /// The server keeps nothing.
   case noJetStream(server: String)
+  /// The server cannot do it now; the words are its own.
+  case unavailable(server: String, reason: String)
   /// Nobody has published such a camera.
   case noCamera(String, server: String)
   /// Nothing of the camera was published in the last seconds.
@@ -52,6 +54,8 @@ extension JetStreamError: CustomStringConvertible {
         + "authorities that are trusted"
     case .noJetStream(let server):
       "NATS at \(server) keeps nothing; start it with -js, or 'jetstream' in its configuration"
+    case .unavailable(let server, let reason):
+      "NATS at \(server) cannot do it now (\(reason.printable)); check the other servers of its cluster"
     case .noCamera(let camera, let server):
       "nobody has published '\(camera)' to NATS at \(server); rtp-recv does it with "
         + "-o nats://\(server)/\(camera)"
@@ -79,11 +83,13 @@ extension JetStreamError: TransportFault {
     switch self {
     case .address, .unreadable, .readableByOthers, .notTrusted, .nothingPublished: .permanent
     case .loginRefused: .login
-    case .notConnected, .noJetStream, .noCamera, .refused, .connectionLost, .descriptionChanged,
-      .notAcknowledged, .badDescription, .unsupportedCodec:
+    case .notConnected, .noJetStream, .unavailable, .noCamera, .refused, .connectionLost,
+      .descriptionChanged, .notAcknowledged, .badDescription, .unsupportedCodec:
       .transient
     }
   }
+
+  public var goesOn: Bool { self == .descriptionChanged }
 
   public var outcome: TransportOutcome? {
     switch self {
@@ -93,7 +99,8 @@ extension JetStreamError: TransportFault {
     case .noCamera: .noSuchStream
     case .nothingPublished: .noMedia
     case .badDescription, .unsupportedCodec: .unrecognized
-    case .unreadable, .readableByOthers, .notConnected, .noJetStream, .refused: .cannotOpen
+    case .unreadable, .readableByOthers, .notConnected, .noJetStream, .unavailable, .refused:
+      .cannotOpen
     case .connectionLost: .mediaLost
     case .descriptionChanged, .notAcknowledged: nil
     }
@@ -110,6 +117,7 @@ extension JetStreamError: OutputFault {
     case .loginRefused: "login_refused"
     case .notTrusted: "not_trusted"
     case .noJetStream: "no_jetstream"
+    case .unavailable: "unavailable"
     case .noCamera: "no_camera"
     case .nothingPublished: "nothing_published"
     case .refused: "refused"

@@ -8,6 +8,8 @@ public struct JetStreamOptions: TransportOption, Hashable {
   public var since: Duration?
   /// The last message that an earlier connection took; 0 for none.
   var position: UInt64 = 0
+  /// The last message of a recording, of which earlier connections took a part.
+  var end: UInt64 = 0
 
   public init() {}
 }
@@ -23,6 +25,8 @@ extension TransportCounter {
   static let renewals = TransportCounter("renewed_streams", in: "nats", unit: .events)
   /// The number of the last message in the stream.
   static let position = TransportCounter("position", in: "nats", unit: .events, joining: .latest)
+  /// The number of the last message of a recording; 0 for what is still to come.
+  static let end = TransportCounter("end", in: "nats", unit: .events, joining: .latest)
 }
 
 extension TransportKind {
@@ -60,14 +64,17 @@ extension TransportKind {
     }
     kind.hasLogin = true
     kind.describesMedia = { _ in true }
-    kind.counters = [.messages, .malformed, .expired, .renewals, .position]
+    kind.counters = [.messages, .malformed, .expired, .renewals, .position, .end]
     kind.usage = [
       SourceForm(
         "nats://HOST/CAMERA",
         "what another rtp-recv publishes with -o nats://…;"
           + "\nwith ?since=5m, the last five minutes")
     ]
-    kind.learn = { options, former in options[JetStreamOptions.self].position = former[.position] }
+    kind.learn = { options, former in
+      options[JetStreamOptions.self].position = former[.position]
+      options[JetStreamOptions.self].end = former[.end]
+    }
     kind.scopes = [OptionScope("nats://", toolOptions: ["--timeout"])]
     kind.hints = [
       TransportHint(.silence) { situation in

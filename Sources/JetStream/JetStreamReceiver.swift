@@ -16,9 +16,9 @@ final class JetStreamReceiver: PacketReceiver {
 
   /// Messages of one turn of the event loop.
   private static let turn = 16
-  /// How long opening may take.
+  /// How long connecting may take.
   ///
-  /// libnats bounds all of it but the handshake of TLS.
+  /// libnats bounds all of it but the handshake of TLS, and the reader what follows.
   static let openingTime = NATSLink.patience * 5
 
   private(set) var counters = TransportCounters()
@@ -29,6 +29,8 @@ final class JetStreamReceiver: PacketReceiver {
   private let reading: ReadingState
   /// This, as long as it has not ended: other threads reach it on the event loop only.
   private let reached: NIOLoopBoundBox<JetStreamReceiver?>
+  /// What describes the media, unless a description comes first.
+  private var presumed: ByteBuffer?
   /// What is received, once that is described.
   private var media: [MediaDescription]?
   /// Who sends each track.
@@ -51,8 +53,8 @@ final class JetStreamReceiver: PacketReceiver {
     reading = ReadingState { eventLoop.execute { reached.value?.deliver() } }
   }
 
-  /// Starts the reader that `make` makes; the future succeeds once it reads, and fails where that
-  /// takes longer than `limit`.
+  /// Starts the reader that `make` makes; the future succeeds once it reads, and fails where
+  /// connecting takes longer than `limit`.
   ///
   /// Its thread may wait on then, and finds this closed afterwards.
   func begin(
@@ -73,7 +75,9 @@ final class JetStreamReceiver: PacketReceiver {
     do throws(ThreadError) {
       _ = try WorkerThread { [eventLoop, reached] in
         do throws(JetStreamError) {
-          try reader.run { beginning in
+          try reader.run {
+            eventLoop.execute { reached.value?.openingLimit?.cancel() }
+          } opened: { beginning in
             eventLoop.execute { reached.value?.opened(beginning) }
           }
         } catch {
@@ -90,8 +94,8 @@ final class JetStreamReceiver: PacketReceiver {
     guard case .opening(let sink) = phase else { return }
     phase = .open(sink)
     last = beginning.end
-    if let description = beginning.description { describe(description) }
-    openingLimit?.cancel()
+    if let last { counters[.end] = last }
+    presumed = beginning.description
     opening?.succeed()
     opening = nil
     deliver()
@@ -147,6 +151,10 @@ final class JetStreamReceiver: PacketReceiver {
     _ message: StreamSubscription.Message, at now: Instant, for sink: any DatagramSink
   ) -> Bool {
     counters[.messages] += 1
+    if let presumed, message.subject != nil {
+      self.presumed = nil
+      if message.subject != .description { describe(presumed) }
+    }
     switch message.subject {
     case .description: describe(message.payload)
     case .video: deliver(message.payload, of: .video, at: now, to: sink)

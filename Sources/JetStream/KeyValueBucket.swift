@@ -61,10 +61,7 @@ import RTPWire
   private let store: OpaquePointer
   private let stream: String
   private let prefix: String
-  /// The context outlives its buckets.
-  private let context: JetStreamContext
-  private let pending: PendingEdits
-  private let handle: CallbackHandle<PendingEdits>
+  private let access: BucketAccess
   /// Whether it was not there before.
   let isNew: Bool
 
@@ -73,19 +70,15 @@ import RTPWire
   /// - Parameters:
   ///   - name: letters, digits, `-` and `_`.
   ///   - timeToLive: how long a value stays that is not put again; `nil` for ever.
-  ///   - link: the connection.
+  ///   - access: what the buckets of the connection are reached with.
   /// - Throws: why there is none.
   init(
-    _ name: String, timeToLive: Duration? = nil, on link: NATSLink
+    _ name: String, timeToLive: Duration? = nil, by access: BucketAccess
   ) throws(JetStreamError) {
     stream = "KV_\(name)"
     prefix = "$KV.\(name)."
-    let pending = PendingEdits()
-    let handle = CallbackHandle(pending)
-    (self.pending, self.handle) = (pending, handle)
-    let context = unsafe try JetStreamContext(
-      link, onAcknowledgement: PendingEdits.acknowledged, context: handle.context)
-    self.context = context
+    self.access = access
+    let context = access.context
     var made: OpaquePointer?
     var status = unsafe js_KeyValue(&made, context.pointer, name)
     isNew = status == NATS_NOT_FOUND
@@ -113,12 +106,12 @@ import RTPWire
   func make(_ edits: [Edit]) -> [Change] {
     guard !edits.isEmpty else { return [] }
     let deadline = Instant.now.advanced(by: NATSLink.patience)
-    pending.begin(edits.count)
+    access.pending.begin(edits.count)
     for (place, edit) in edits.enumerated() {
       // libnats may wait for the socket.
       guard send(edit, at: place), .now < deadline else { break }
     }
-    return pending.changes(until: deadline)
+    return access.pending.changes(until: deadline)
   }
 
   /// Puts `text` for each of `keys`, unless another value is there.
@@ -151,7 +144,7 @@ import RTPWire
     var message: OpaquePointer?
     var code = jsErrCode(0)
     let status = unsafe js_GetLastMsg(
-      &message, context.pointer, stream, prefix + key, nil, &code)
+      &message, access.context.pointer, stream, prefix + key, nil, &code)
     defer { unsafe natsMsg_Destroy(message) }
     guard status == NATS_OK else {
       let isNothing = status == NATS_NOT_FOUND && code != JSStreamNotFoundErr
@@ -191,9 +184,9 @@ import RTPWire
     }
     let address = UInt(bitPattern: made)
     // It may be answered before it is said to be sent.
-    pending.note(address, at: place)
-    guard unsafe js_PublishMsgAsync(context.pointer, &made, &options) == NATS_OK else {
-      pending.settle(address, as: .unknown)
+    access.pending.note(address, at: place)
+    guard unsafe access.context.publish(&made, &options) == NATS_OK else {
+      access.pending.settle(address, as: .unknown)
       return false
     }
     return true
@@ -204,7 +197,7 @@ import RTPWire
     var watcher: OpaquePointer?
     let status = unsafe kvStore_WatchAll(&watcher, store, nil)
     guard status == NATS_OK, let watcher = unsafe watcher else {
-      throw context.error(status, jsErrCode(0))
+      throw access.context.error(status, jsErrCode(0))
     }
     return unsafe Watch(watcher, self)
   }

@@ -55,6 +55,8 @@ import Transports
   private let connection: OpaquePointer
   private let observer: Observer
   private let handle: CallbackHandle<Observer>
+  /// libnats's contexts that nobody uses any more.
+  private var formerContexts: [OpaquePointer] = unsafe []
 
   /// Connects.
   ///
@@ -99,7 +101,16 @@ import Transports
     if status == NATS_OK { watcher.linkChanged(.connected) }
   }
 
-  deinit { unsafe natsConnection_Destroy(connection) }
+  deinit {
+    unsafe natsConnection_Destroy(connection)
+    while let context = unsafe formerContexts.popLast() { unsafe jsCtx_Destroy(context) }
+  }
+
+  /// Destroys a context of libnats once nothing is read from the connection any more.
+  ///
+  /// The thread that reads looks up who gets an answer, and then uses that unprotected (libnats
+  /// 3.4.1): a context that is destroyed in between ends the process.
+  func destroyLater(_ context: OpaquePointer) { unsafe formerContexts.append(context) }
 
   /// Bytes of the largest message, its headers included.
   var largestMessage: Int {

@@ -2,8 +2,8 @@ import BlockingIO
 import CNATS
 import RTPWire
 
-/// Edits of a bucket that were sent together, and what became of each: shared by the thread that
-/// sends them and those of libnats.
+/// Edits that were sent together, and what became of each: shared by the thread that sends them and
+/// those of libnats.
 final class PendingEdits: Sendable {
   private struct Value {
     /// Places in ``changes``, by the address of libnats's message, which libnats hands back.

@@ -50,6 +50,7 @@ final class PublishingState: NATSLink.Watcher {
     case kept
     /// The server says why it is not; of some reasons it is known that they stay.
     case refused(reason: String, isForGood: Bool)
+    /// Nobody took it, or nobody said so in time.
     case none
   }
 
@@ -115,7 +116,10 @@ extension PublishingState.Value {
       }
       leftOutItems += remove(at: index).items
       leftOut += 1
-    case .none: needsPreparation = true
+    // A cluster without a quorum says at once that nobody takes it.
+    case .none:
+      needsPreparation = true
+      needsRest = true
     }
   }
 

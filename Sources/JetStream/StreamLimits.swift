@@ -87,6 +87,9 @@ struct StreamLimits: Sendable, Hashable {
       changes = true
     }
     unsafe set(\.MaxAge, age?.wholeNanoseconds)
+    // Repetitions are not recognized for longer than messages are kept; the server insists.
+    let window = unsafe config.pointee.Duplicates
+    unsafe set(\.Duplicates, age.map { min($0.wholeNanoseconds, window) })
     unsafe set(\.MaxBytes, bytes)
     unsafe set(\.Storage, storage)
     unsafe set(\.Replicas, replicas)

@@ -194,6 +194,8 @@ final class StreamPublisher: OutputDestination {
     report?(progress)
     noteRefusal()
     if state.monitor.quietly(\.needsRest) { try rest() }
+    // What is sent again is acknowledged again.
+    context?.forgetPublished()
     // What was answered meanwhile belongs to the same attempt.
     state.monitor.quietly { value in
       value.needsPreparation = false
@@ -201,21 +203,8 @@ final class StreamPublisher: OutputDestination {
     }
     guard let link else { return }
     do throws(JetStreamError) {
-      // A new context forgets the acknowledgements for which the former one waits.
-      context = nil
-      let context = unsafe try JetStreamContext(
-        link,
-        onAcknowledgement: { _, message, acknowledgement, refusal, context in
-          defer { unsafe natsMsg_Destroy(message) }
-          var text: UnsafePointer<CChar>?
-          guard let state = unsafe CallbackHandle<PublishingState>.target(context),
-            unsafe natsMsgHeader_Get(message, "Nats-Msg-Id", &text) == NATS_OK,
-            let id = unsafe text.map({ unsafe String(cString: $0) })
-          else { return }
-          unsafe state.answered(id, PublishingState.Answer(acknowledgement, refusal))
-        }, context: unsafe handle.context)
+      let context = try context(of: link)
       try limits?.apply(to: names.stream, subjects: names.all, of: context)
-      self.context = context
       if isAway { note(isReached: true) }
       let again = state.monitor.quietly(\.outstanding)
       for message in again {
@@ -230,6 +219,24 @@ final class StreamPublisher: OutputDestination {
       try rest()
     }
     report?(progress)
+  }
+
+  /// What JetStream is asked with: the same from the first time on.
+  private func context(of link: NATSLink) throws(JetStreamError) -> JetStreamContext {
+    if let context { return context }
+    let made = unsafe try JetStreamContext(
+      link,
+      onAcknowledgement: { _, message, acknowledgement, refusal, context in
+        defer { unsafe natsMsg_Destroy(message) }
+        var text: UnsafePointer<CChar>?
+        guard let state = unsafe CallbackHandle<PublishingState>.target(context),
+          unsafe natsMsgHeader_Get(message, "Nats-Msg-Id", &text) == NATS_OK,
+          let id = unsafe text.map({ unsafe String(cString: $0) })
+        else { return }
+        unsafe state.answered(id, PublishingState.Answer(acknowledgement, refusal))
+      }, context: unsafe handle.context)
+    context = made
+    return made
   }
 
   /// Waits a moment, or until there is no more time.
@@ -284,7 +291,7 @@ final class StreamPublisher: OutputDestination {
       status = unsafe message.id.withCString { id in
         unsafe options.MsgId = unsafe id
         unsafe options.MaxWait = Self.acknowledgementTime.milliseconds
-        return unsafe js_PublishMsgAsync(context.pointer, &made, &options)
+        return unsafe context.publish(&made, &options)
       }
     }
     guard status != NATS_OK else { return }

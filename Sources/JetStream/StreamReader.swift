@@ -10,34 +10,42 @@ struct StreamReader: Sendable {
   let address: StreamAddress
   let login: NATSLogin
   let options: JetStreamOptions
-  /// How long the server may be away.
+  /// How long the server may be away, or unable to do what is asked of it.
   let patience: Duration?
   let state: ReadingState
 
   /// Where it begins.
   struct Beginning: Sendable {
     let start: StreamSubscription.Start
-    /// The description in force there, if it does not come by itself.
+    /// The description in force there, unless one comes first.
     var description: ByteBuffer?
     /// The last message that is wanted; `nil` for what is still to come.
     var end: UInt64?
   }
 
+  private static let pause = Duration.milliseconds(250)
+
   /// Reads until the state is closed.
   ///
-  /// - Parameter opened: called once, when what comes is delivered from then on.
+  /// - Parameters:
+  ///   - connected: called once, when the server is reached.
+  ///   - opened: called once, when what comes is delivered from then on.
   /// - Throws: why it cannot begin, or cannot go on.
-  func run(opened: @Sendable (Beginning) -> Void) throws(JetStreamError) {
+  func run(
+    connected: @Sendable () -> Void, opened: @Sendable (Beginning) -> Void
+  ) throws(JetStreamError) {
     let link = try NATSLink(
       to: address, as: login, named: "rtp-recv reading \(address.name)", retries: false,
       watcher: state)
+    connected()
     let context = unsafe try JetStreamContext(link)
     let names = StreamNames(camera: address.name)
-    let beginning = try beginning(context, names)
-    var start = beginning.start
+    var beginning: Beginning?
+    var start = StreamSubscription.Start.sequence(1)
     var consumer = 0
+    var isOpen = false
     /// Since when the server has been there without the stream.
-    var refusedSince: Instant?
+    var refusedSince: Instant? = .now
     // Ending one waits for the server, and happens on this thread.
     var subscription: StreamSubscription?
     var goesOn: Bool
@@ -50,27 +58,33 @@ struct StreamReader: Sendable {
         if value.lastSequence > 0 { start = .sequence(value.lastSequence + 1) }
       }
       do throws(JetStreamError) {
-        if consumer > 1 {
+        if isOpen {
           let newest = try context.newest(
             in: names, camera: address.name, server: address.endpoint)
           if state.isRenewed(newest: newest.sequence) {
             start = try atDescription(context, names)
             state.beginAnew()
           }
+        } else if beginning == nil {
+          let found = try self.beginning(context, names)
+          (beginning, start) = (found, found.start)
         }
         subscription = try StreamSubscription(
           to: names, from: start, by: context, number: consumer, delivering: state)
         refusedSince = nil
+        if !isOpen, let beginning { opened(beginning) }
+        isOpen = true
       } catch {
-        guard consumer > 1, error.isPassing else { throw error }
-        // It is being restarted, or never gets JetStream again.
+        guard error.isPassing(onceOpen: isOpen) else { throw error }
+        // It is being started, or never gets JetStream or the camera again.
         let since = refusedSince ?? .now
         refusedSince = since
-        if let patience, since.advanced(by: patience) < .now { throw error }
+        if let patience, since.advanced(by: patience) < .now.advanced(by: Self.pause) {
+          throw error
+        }
         state.monitor.quietly { $0.needsConsumer = true }
         guard rest() else { return }
       }
-      if consumer == 1 { opened(beginning) }
       goesOn = try wait()
       withExtendedLifetime(subscription) {}
     } while goesOn
@@ -79,7 +93,9 @@ struct StreamReader: Sendable {
   private func beginning(
     _ context: JetStreamContext, _ names: StreamNames
   ) throws(JetStreamError) -> Beginning {
-    if let since = options.since {
+    let since = options.since
+    if options.position == 0 {
+      guard let since else { return Beginning(start: try atDescription(context, names)) }
       let start = WallClock.system.time(of: .now).nanoseconds - since.wholeNanoseconds
       let newest = try context.newest(in: names, camera: address.name, server: address.endpoint)
       guard newest.sequence > 0, newest.time >= start else {
@@ -87,17 +103,23 @@ struct StreamReader: Sendable {
       }
       return Beginning(start: .time(nanoseconds: start), end: newest.sequence)
     }
-    guard options.position > 0 else { return Beginning(start: try atDescription(context, names)) }
     // What an earlier connection took may be gone with its stream.
     state.monitor.quietly { $0.lastSequence = options.position }
     let newest = try context.newest(in: names, camera: address.name, server: address.endpoint)
     guard !state.isRenewed(newest: newest.sequence) else {
+      // So is the rest of what was to be received of a former time.
+      if let since {
+        throw .nothingPublished(address.name, seconds: Int(since.components.seconds))
+      }
+      let start = try atDescription(context, names)
       state.beginAnew()
-      return Beginning(start: try atDescription(context, names))
+      return Beginning(start: start)
     }
     let last = try context.last(
       of: .description, in: names, camera: address.name, server: address.endpoint)
-    return Beginning(start: .sequence(options.position + 1), description: last?.payload)
+    return Beginning(
+      start: .sequence(options.position + 1), description: last?.payload,
+      end: since == nil ? nil : options.end)
   }
 
   /// The last place at which a receiver can begin.
@@ -137,16 +159,21 @@ struct StreamReader: Sendable {
 
   /// Waits a moment; `false` if it is closed meanwhile.
   private func rest() -> Bool {
-    state.monitor.wait(until: .now.advanced(by: .milliseconds(250))) { $0.isClosed ? true : nil }
+    state.monitor.wait(until: .now.advanced(by: Self.pause)) { $0.isClosed ? true : nil }
       == nil
   }
 }
 
 extension JetStreamError {
-  /// Whether a server that is being restarted says so.
-  fileprivate var isPassing: Bool {
+  /// Whether a server that is being started says so.
+  ///
+  /// One that keeps nothing, and a camera that nobody has published, are mistakes of who opens it.
+  /// Once that was possible, a server that keeps streams in memory has lost them, until the camera
+  /// is published again.
+  fileprivate func isPassing(onceOpen isOpen: Bool) -> Bool {
     switch self {
-    case .notConnected, .noJetStream: true
+    case .notConnected, .unavailable: true
+    case .noJetStream, .noCamera: isOpen
     default: false
     }
   }

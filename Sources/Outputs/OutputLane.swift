@@ -69,6 +69,9 @@ public final class OutputLane: Sendable {
       }
     }
 
+    /// Where it is among the outputs of its run; `nil` if it is alone.
+    package var place: LivingOutputs.Place?
+
     public init(target: OutputTarget, format: OutputFormat) {
       self.target = target
       self.format = format

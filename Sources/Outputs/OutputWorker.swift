@@ -54,6 +54,8 @@ final class OutputWorker {
       account.noteWait(forReader: true)
       onNews()
     }
+    // It may wait for its first file.
+    report(destination.progress)
   }
 
   private func writeAll() throws {

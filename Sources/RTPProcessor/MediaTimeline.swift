@@ -4,7 +4,7 @@ import RTPWire
 struct MediaTimeline: Sendable {
   /// How many seconds a timestamp may lag behind the newest one on the same timeline: more than any
   /// reordering of pictures or packets.
-  private static let memory: Int64 = 10
+  static let memory: Int64 = 10
   /// How many seconds timestamps and arrival times may differ about the length of an outage.
   private static let greatestDisagreement: Int64 = 1
 

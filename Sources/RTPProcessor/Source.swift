@@ -31,6 +31,14 @@ struct Source: Sendable {
   /// stuck.
   static let patienceWithOldPackets: Duration = .milliseconds(500)
 
+  private struct PaceMark: Sendable {
+    var time: Instant
+    var received: Int64 = 0
+  }
+
+  /// The time from one mark of the pace to the next: longer than most groups of pictures.
+  private static let paceInterval: Int64 = 10_000_000_000
+
   /// The shortest silence that may be an outage of the network.
   static let shortestOutage: Duration = .seconds(1)
 
@@ -60,8 +68,8 @@ struct Source: Sendable {
   /// The first sequence number that counts as expected (RFC 3550 A.3).
   private var base: Int64
   private var received: Int64 = 0
-  /// Since when ``received`` counts.
-  private var beginning: Instant
+  /// Moments some seconds back, and what had been received then: how fast the source sends now.
+  private var paceMarks: (former: PaceMark, latest: PaceMark)
   /// The payload types of packets that are numbered with the media but not delivered.
   private let correctionFormats: [UInt8: CorrectionFormat]
   /// The payload type of what is delivered; `nil` for any.
@@ -84,7 +92,7 @@ struct Source: Sendable {
     highest = first.sequence - 1
     newestTimestamp = first.packet.timestamp
     liveliness = Liveliness(first: prospect.lastArrival)
-    beginning = prospect.lastArrival
+    paceMarks = (PaceMark(time: prospect.lastArrival), PaceMark(time: prospect.lastArrival))
     self.timeline = timeline
     keepsTimeline = self.timeline.restart(
       at: first.packet.timestamp, arrival: first.arrival, newSession: newSession)
@@ -117,7 +125,7 @@ struct Source: Sendable {
     // For receiver reports it is another source.
     base = highest + 1
     received = 0
-    beginning = liveliness.lastArrival
+    paceMarks = (PaceMark(time: liveliness.lastArrival), PaceMark(time: liveliness.lastArrival))
   }
 
   /// Whether `packet` is of this source: it has its SSRC, or the former one and a number that is
@@ -133,16 +141,17 @@ struct Source: Sendable {
   /// source seems to have restarted its numbering.
   ///
   /// It is an outage if about as many packets are missing as the source would have sent meanwhile,
-  /// and about as much media time.
+  /// at the pace of the last seconds, and about as much media time.
   func missing(before first: ReorderBuffer.Entry) -> Int? {
     let silence = liveliness.lastArrival.duration(to: first.arrival)
-    let before = beginning.duration(to: liveliness.lastArrival)
-    guard min(silence, before) >= Self.shortestOutage, received > 0 else { return nil }
+    let before = paceMarks.former.time.duration(to: liveliness.lastArrival)
+    let receivedThen = received - paceMarks.former.received
+    guard min(silence, before) >= Self.shortestOutage, receivedThen > 0 else { return nil }
     let ticks = Double(
       MediaTimeline.difference(from: newestTimestamp, to: first.packet.timestamp))
     let seconds = silence / .seconds(1)
     guard abs(ticks / Double(timeline.clockRate) - seconds) <= 2 + seconds / 10 else { return nil }
-    let expected = Double(received) * (silence / before)
+    let expected = Double(receivedThen) * (silence / before)
     let period = 65_536.0
     let next = UInt16(truncatingIfNeeded: highest + 1)
     let step = Double(first.packet.sequenceNumber.rawValue &- next)
@@ -155,16 +164,16 @@ struct Source: Sendable {
   ///
   /// By its number it looks like the first packet after a loss, but not by its timestamp: no loss
   /// that can be bridged takes as much media. Where few packets are missing the timestamp is not
-  /// asked, because cameras also set their clocks in the middle of a stream.
+  /// asked, because cameras also set their clocks in the middle of a stream. The times of B
+  /// pictures step back.
   private func beginsAnew(
     with packet: RTPPacket, at sequence: Int64, arrival: Instant
   ) -> Bool {
-    guard sequence - highest > Int64(SourceProof.usualReach), !timeline.isRecent(packet.timestamp)
-    else { return false }
-    let step = MediaTimeline.difference(from: newestTimestamp, to: packet.timestamp)
+    guard sequence - highest > Int64(SourceProof.usualReach) else { return false }
+    let step = Int64(MediaTimeline.difference(from: newestTimestamp, to: packet.timestamp))
+    let seconds = Duration.seconds(step / Int64(timeline.clockRate))
     let silence = liveliness.lastArrival.duration(to: arrival)
-    return step < 0
-      || .seconds(Int64(step) / Int64(timeline.clockRate)) > Self.longestLoss + silence
+    return seconds < .seconds(-MediaTimeline.memory) || seconds > Self.longestLoss + silence
   }
 
   /// The place of `number`; near the newest one, like every number.
@@ -174,6 +183,12 @@ struct Source: Sendable {
   func sharesTime(_ packet: RTPPacket) -> Bool {
     let before = history.find(unwrapper.extend(packet.sequenceNumber) - 1)
     return packet.timestamp == newestTimestamp || before == .delivered(timestamp: packet.timestamp)
+  }
+
+  /// Whether `timestamp` is near that of the newest packet, as those of missing packets are.
+  func isNear(_ timestamp: UInt32) -> Bool {
+    let distance = MediaTimeline.difference(from: newestTimestamp, to: timestamp)
+    return Int64(distance.magnitude) <= MediaTimeline.memory * Int64(timeline.clockRate)
   }
 
   /// Whether the packet `sequence` is still missing and not given up.
@@ -304,6 +319,9 @@ struct Source: Sendable {
     if payloadType == nil || packet.payloadType == payloadType { liveliness.note(arrival) }
     onlyOldSince = nil
     received += 1
+    if paceMarks.latest.time.nanoseconds(to: arrival) > Self.paceInterval {
+      paceMarks = (paceMarks.latest, PaceMark(time: arrival, received: received))
+    }
     if sequence < highest { statistics.noteReordered(depth: highest - sequence) }
     reached(sequence, packet)
   }

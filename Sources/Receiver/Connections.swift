@@ -145,6 +145,12 @@ final class Connections: Sendable {
           state.outages.mediaCame(at: time)
           state.failure = nil
         }
+      case .connectionEnded(connection.number, let reason)
+      where reason.goesOn && !configuration.connectsOnce:
+        guard let former = await end(connection) else { return reason }
+        remains = former
+        surroundings.distribution.endConnection()
+        events.continuation.yield(.retryDue(after: connection.number))
       case .connectionEnded(connection.number, let reason):
         guard schedule != nil else { return reason }
         remains = await end(connection)

@@ -36,6 +36,8 @@ final class Distribution: Sendable {
     var frameTakers: [Handover<RawFrame>] = []
     var unitTakers: [Handover<AccessUnit>] = []
     var soundTakers: [Handover<SoundUnit>] = []
+    /// Whether the loops have been ended: another one gets nothing any more.
+    var hasEnded = false
     /// Whether outputs wait for the end of a read.
     var gathers = false
   }
@@ -57,32 +59,39 @@ final class Distribution: Sendable {
 
   /// Hands every frame to `handover` from now on.
   func deliver(framesTo handover: Handover<RawFrame>) {
-    state.withLock { state in
+    let hasEnded = state.withLock { state in
       state.frameTakers.append(handover)
       state.allotment.hasFrameTaker = true
+      return state.hasEnded
     }
+    if hasEnded { handover.close() }
   }
 
   /// Hands every access unit to `handover` from now on.
   func deliver(unitsTo handover: Handover<AccessUnit>) {
-    state.withLock { state in
+    let hasEnded = state.withLock { state in
       state.unitTakers.append(handover)
       state.allotment.hasUnitTaker = true
+      return state.hasEnded
     }
+    if hasEnded { handover.close() }
   }
 
   /// Hands every unit of the sound to `handover` from now on.
   func deliver(soundTo handover: Handover<SoundUnit>) {
-    state.withLock { state in
+    let hasEnded = state.withLock { state in
       state.soundTakers.append(handover)
       state.allotment.hasSoundTaker = true
+      return state.hasEnded
     }
+    if hasEnded { handover.close() }
   }
 
-  /// Ends the sequences.
+  /// Ends the sequences, and those that are made from now on.
   func endSequences() {
-    let (frames, units, sound) = state.withLock {
-      ($0.frameTakers, $0.unitTakers, $0.soundTakers)
+    let (frames, units, sound) = state.withLock { state in
+      state.hasEnded = true
+      return (state.frameTakers, state.unitTakers, state.soundTakers)
     }
     for taker in frames { taker.close() }
     for taker in units { taker.close() }

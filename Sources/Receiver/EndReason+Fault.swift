@@ -3,6 +3,12 @@ import Reception
 import Transports
 
 extension EndReason {
+  /// Whether the rest of the stream comes at once in another connection.
+  var goesOn: Bool {
+    guard case .transportFailed(let error) = self else { return false }
+    return (error as? any TransportFault)?.goesOn ?? false
+  }
+
   /// Whether another connection may help, where `media` was said before any of them.
   func fault(given media: MediaDescription = MediaDescription()) -> ConnectionFault {
     switch self {

@@ -66,6 +66,8 @@ struct OutageLog: Sendable {
 
   mutating func noteAttempt() {
     statistics.attempts += 1
+    // A connection that goes on where the former one ended is none of an outage.
+    guard current != nil else { return }
     statistics.outages.withLast { $0.attempts += 1 }
   }
 

@@ -44,6 +44,8 @@ extension Receiver {
     /// How long media may pause, reconnections included.
     public var silenceTimeout = MediaTimeout.standard
     /// How to reconnect when a connection ends or cannot be opened; `nil` ends the run instead.
+    ///
+    /// What only goes on in another connection (`TransportFault.goesOn`) is followed in any case.
     public var reconnection: Reconnection?
     /// How long packets may gather before they are read, if nobody waits for the result; see
     /// `Reception.Configuration.gatheringTime`.
@@ -78,6 +80,9 @@ extension Receiver {
         (self.onAccessUnit, self.onSound) = (onAccessUnit, onSound)
       }
     }
+
+    /// Whether there is a transport for one connection only.
+    var connectsOnce = false
 
     /// Makes the configuration of a run without outputs, limits or reconnection.
     public init() {}

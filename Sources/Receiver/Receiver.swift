@@ -52,6 +52,7 @@ public final class Receiver: Sendable {
   ) throws {
     var configuration = configuration
     configuration.reconnection = nil
+    configuration.connectsOnce = true
     try self.init(configuration: configuration) { _ in transport }
   }
 
@@ -76,16 +77,10 @@ public final class Receiver: Sendable {
     let playout = configuration.pacesOutputs ? pace.playout(at: configuration.playoutRate) : nil
     self.playout = playout
     let activity = Activity()
-    let living = Mutex(configuration.outputs.count)
     // The run continues while any output is left.
-    let outputEnded: @Sendable () -> Void = {
-      let isLast = living.withLock { count in
-        count -= 1
-        return count == 0
-      }
-      if isLast { end(.outputsEnded) }
-    }
-    outputs = try configuration.outputs.map { request in
+    let living = LivingOutputs(count: configuration.outputs.count) { end(.outputsEnded) }
+    outputs = try configuration.outputs.enumerated().map { number, request in
+      let place = living.place(number)
       var setup = OutputLane.Configuration(target: request.target, format: request.format)
       // Units come on the event loop, which never waits; the far end is held instead.
       let policy = pace.policy(configuration.constantRate ? .block : request.policy)
@@ -96,9 +91,10 @@ public final class Receiver: Sendable {
       setup.wallClock = pace.wallClock
       setup.playout = playout
       setup.pictures = request.pictures
+      setup.place = place
       let lane = try OutputLane(
         setup,
-        onError: { _ in outputEnded() }, onCompletion: outputEnded,
+        onError: { _ in place.leave() }, onCompletion: { place.leave() },
         onNews: { activity.alert() })
       return RunningOutput(
         name: request.name, format: request.format, holdsFarEnd: policy == .block, lane: lane)
@@ -174,8 +170,16 @@ public final class Receiver: Sendable {
 
   /// Receives until something ends the run; all callers get the same report.
   ///
-  /// Whatever is in flight at the end is still decoded and written, within about two seconds.
-  public func run() async -> Report { await start().value }
+  /// Whatever is in flight at the end is still decoded and written, within about two seconds. A
+  /// caller whose task is cancelled ends the run, as ``stop()`` does.
+  public func run() async -> Report {
+    let task = start()
+    return await withTaskCancellationHandler {
+      await task.value
+    } onCancel: {
+      stop()
+    }
+  }
 
   private func receive() async -> Report {
     distribution.begin()

@@ -56,17 +56,28 @@ struct Preroll: Sendable {
     let isOfStream = media.payloadType.map { $0 == packet.payloadType } ?? true
     let isConfirmed = observe(packet, isOfStream: isOfStream)
     guard isOfStream else { return .undecided }
+    let start = firstArrival ?? datagram.arrival
+    firstArrival = start
+    let isPatient = datagram.arrival < start.advanced(by: Self.patience)
     if let codec = media.encodingName.flatMap(formats.codec(encodingName:)) {
       // The codec is given, so only the payload type is to be learned.
-      return isConfirmed ? .recognized(codec, payloadType: packet.payloadType) : .undecided
+      let isTaken = isConfirmed && (!isPatient || mayBePictures(packet.payloadType, of: codec))
+      return isTaken ? .recognized(codec, payloadType: packet.payloadType) : .undecided
     }
     if let (payloadType, codec) = recognizer.result {
       return .recognized(codec, payloadType: payloadType)
     }
-    let start = firstArrival ?? datagram.arrival
-    firstArrival = start
-    guard start.advanced(by: Self.patience) <= datagram.arrival else { return .undecided }
+    guard !isPatient else { return .undecided }
     return payloadTypes.isEmpty ? .undecided : .unrecognized(payloadTypes: payloadTypes)
+  }
+
+  /// Whether a payload type may be that of pictures of `codec`, and not of sound beside them.
+  ///
+  /// Pictures of another codec count too: that the wrong one was given is found out later.
+  private func mayBePictures(_ payloadType: UInt8, of codec: VideoCodec) -> Bool {
+    if recognizer.codec(of: payloadType) != nil { return true }
+    return !formats.knowsSound(MediaDescription(onlyPayloadType: payloadType))
+      && !recognizer.rulesOut(codec, for: payloadType)
   }
 
   /// The payload types of the sources that count.

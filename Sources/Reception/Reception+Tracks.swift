@@ -105,12 +105,31 @@ extension Reception {
   private func place(of datagram: Datagram) -> Place {
     guard places.count > 1 else { return places.first ?? .video }
     let place = places.indices.contains(datagram.track) ? places[datagram.track] : places[0]
+    if datagram.isControl { return placeOfSource(of: datagram, at: place) }
     guard datagram.channel == .media, let type = datagram.payloadType,
       !describes(type, at: place), isDescribed(place)
     else { return place }
     // With several media in one session, the payload type shows which one it is (RFC 9143 §9.2).
     if video.describes(type) { return .video }
     return others.firstIndex { $0.describes(type) }.map { .other($0) } ?? place
+  }
+
+  /// The track whose source sent a datagram of RTCP, which came at `place`: some servers put all
+  /// tracks on channels 0 and 1, and so do those that bundle (RFC 9143).
+  private func placeOfSource(of datagram: Datagram, at place: Place) -> Place {
+    guard
+      let ssrc = datagram.bytes.getInteger(
+        at: datagram.bytes.readerIndex + 4, as: UInt32.self)
+    else { return place }
+    let own: UInt32? =
+      switch place {
+      case .video: video.ssrc
+      case .other(let index): others[index].ssrc
+      case .untracked: nil
+      }
+    if own == ssrc { return place }
+    if video.ssrc == ssrc { return .video }
+    return others.firstIndex { $0.place != nil && $0.ssrc == ssrc }.map { .other($0) } ?? place
   }
 
   /// Whether it is known which payload types belong to a track: any other is its own.

@@ -9,12 +9,16 @@ public protocol TransportFault: Error, CustomStringConvertible {
   /// What became of the stream, for exit statuses; `nil` if that depends on when it happened.
   var outcome: TransportOutcome? { get }
 
+  /// Whether nothing is wrong, and the rest of the stream comes at once in another connection.
+  var goesOn: Bool { get }
+
   /// Whether the far end wants a user name and a password that were not given.
   var asksForLogin: Bool { get }
 }
 
 extension TransportFault {
   public var outcome: TransportOutcome? { nil }
+  public var goesOn: Bool { false }
   public var asksForLogin: Bool { false }
 }
 

@@ -280,6 +280,55 @@ import Testing
     #expect(decoded.count == 3 * 176 * 144)
   }
 
+  @Test("a picture that cannot be stored is left out and named once, and the next one is tried")
+  func missingFolder() async throws {
+    let folder = try TemporaryFolder()
+    let lane = try lane(.path(folder("a-%d.png")), "png")
+    let frame = try #require(try await Self.plain.decodedFrames().first)
+    func write(_ count: UInt64) async throws {
+      for _ in 0..<count { lane.write(frame) }
+      try await eventually {
+        lane.counters.written + lane.counters.skipped == lane.counters.offered
+      }
+    }
+    try await write(1)
+    try FileManager.default.moveItem(atPath: folder.path, toPath: folder.path + ".away")
+    defer { try? FileManager.default.removeItem(atPath: folder.path + ".away") }
+    try await write(3)
+    #expect(lane.events.count == 1 && lane.fault == nil)
+    try FileManager.default.moveItem(atPath: folder.path + ".away", toPath: folder.path)
+    try await write(2)
+    let summary = await lane.finish()
+    #expect(folder.names == ["a-1.png", "a-2.png", "a-3.png"])
+    #expect(summary.counters.written == 3 && summary.counters.skipped == 3)
+    #expect(
+      summary.error as? OutputError == .cannotOpen(path: folder("a-2.png"), errno: ENOENT))
+  }
+
+  @Test("pictures in a folder that comes late replace none of an earlier run")
+  func lateFolder() async throws {
+    let folder = try TemporaryFolder()
+    let outputs = LivingOutputs(count: 2) {}
+    var configuration = OutputLane.Configuration(
+      target: .path(folder("late/a-%d.png")),
+      format: try #require(catalogue.format(named: "png")))
+    configuration.policy = .block
+    configuration.pictures.goesOn = true
+    configuration.place = outputs.place(0)
+    let lane = try OutputLane(configuration)
+    try await eventually { lane.events.count == 1 }
+    try FileManager.default.createDirectory(
+      at: folder.url("late"), withIntermediateDirectories: false)
+    try Data("precious".utf8).write(to: folder.url("late/a-1.png"))
+    lane.write(try #require(try await Self.plain.decodedFrames().first))
+    let summary = await lane.finish()
+    #expect(summary.files == [folder("late/a-2.png")])
+    #expect(try folder.contents("late/a-1.png") == Array("precious".utf8))
+    #expect(
+      summary.error as? OutputError
+        == .cannotOpen(path: folder("late/a-%d.png"), errno: ENOENT))
+  }
+
   @Test(
     "what cannot be written says why",
     arguments: [

@@ -41,6 +41,13 @@ struct FragmentTests {
         .init("62010144", 3000), .init("0201d055", 6000),
       ], gives: [["2601af1122"], ["0201d03344"], ["0201d055"]]),
     Camera(
+      "Dolby Vision: a unit of an unspecified type is fragmented too", codec: H265.codec,
+      [
+        .init("620193af11", 0), .init("62015322", 0), .init("6201bfaa", 0), .init("62013faa", 0),
+        .init("62017faa", 0, marker: true), .init("620181d033", 3000), .init("62014144", 3000),
+        .init("6201beaa", 3000), .init("62017eaa", 3000, marker: true),
+      ], gives: [["2601af1122"], ["0201d03344"]]),
+    Camera(
       "an empty fragment in the middle",
       [.init("7c858811", 0), .init("7c05", 0), .init("7c4522", 0, marker: true)],
       gives: [["65881122"]]),

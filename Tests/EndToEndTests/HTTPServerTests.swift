@@ -55,6 +55,29 @@ struct HTTPServerTests {
     #expect(hashes == clip.hashes)
   }
 
+  @Test("streams of one server over HTTP/2 have a connection each")
+  func fleetOverHTTP2() throws {
+    let server = try SendingServer("pattern", ["--size", "320x240"])
+    let proxy = try NginxProxy(
+      for: "http://127.0.0.1:\(server.port)", protocols: "ssl http2",
+      settings: ["proxy_buffering off;"])
+    let authority = try Certificates.shared.get().authority
+    let (file, folder) = (try Scratch.path("yaml"), try Scratch.path("fleet"))
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    try """
+    defaults: {tls-ca: \(authority), frames: 50}
+    cameras:
+      first: {source: '\(proxy.url(scheme: "https"))', output: \(folder)/first.y4m}
+      second: {source: '\(proxy.url(scheme: "https"))', output: \(folder)/second.y4m}
+    """.write(toFile: file, atomically: true, encoding: .utf8)
+    let fleet = try RunningProcess(Product.rtpRecv, ["fleet", file])
+    #expect(try fleet.waitForExit() == 0, "\(fleet.standardError)")
+    #expect(!fleet.standardError.contains("certificate"), "\(fleet.standardError)")
+    for camera in ["first", "second"] {
+      #expect(try FFmpeg.frameHashes(of: "\(folder)/\(camera).y4m").count == 50)
+    }
+  }
+
   @Test func passwordsOfOtherProgramsAreLeftAlone() throws {
     let clip = try Clip.of(.h264)
     let server = try SendingServer(clip.container, ["--speed", "4"])

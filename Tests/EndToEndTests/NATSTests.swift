@@ -64,6 +64,19 @@ struct NATSTests {
     #expect(try hashes == FFmpeg.frameHashes(of: first) + FFmpeg.frameHashes(of: second))
   }
 
+  @Test("a recording goes on where the camera is of another codec") func otherCodec() throws {
+    let server = try NATSServer()
+    let (first, _) = try Self.publish(.h264, 90, to: server.url("door"))
+    let (second, _) = try Self.publish(.h265, 60, to: server.url("door"))
+    let pictures = try Scratch.path("y4m")
+    let reader = try RunningProcess(
+      Product.rtpRecv, [server.url("door", "?since=10m"), "-o", pictures])
+    #expect(try reader.waitForExit() == 0, "\(reader.standardError)")
+    #expect(
+      try FFmpeg.frameHashes(of: pictures)
+        == FFmpeg.frameHashes(of: first) + FFmpeg.frameHashes(of: second))
+  }
+
   @Test("losses are the same for whoever receives them from there", arguments: Clip.Codec.allCases)
   func losses(codec: Clip.Codec) throws {
     let server = try NATSServer()

@@ -156,6 +156,24 @@ import Transports
     #expect(words.contains("refuses") && words.lowercased().contains("permissions"), "\(words)")
   }
 
+  @Test func theFirstServerOfAClusterThatStartsIsAskedAgain() async throws {
+    let server = try NATSServer(jetStream: false)
+    try NATSPeer(port: server.port).answer("$JS.API.>", with: NATSPeer.unavailable)
+    let machine = try Machine(server)
+    machine.member.replaceRows(by: ["door": "row"])
+    try machine.member.start()
+    try await eventually("it says so") {
+      machine.events.elements.contains {
+        if case .remark(let words) = $0 { words.contains("temporarily unavailable") } else { false }
+      }
+    }
+    // Now JetStream is there.
+    try server.kill()
+    try server.start()
+    try await machine.has(["begin door row"])
+    await machine.member.leave()
+  }
+
   @Test func rowsThatTheServerDoesNotTakeAreLeftOut() async throws {
     let server = try NATSServer()
     let machine = try Machine(server)

@@ -23,13 +23,18 @@ import Transports
     init(_ options: TransportOptions = TransportOptions()) async throws {
       server = try NATSServer()
       peer = try NATSPeer(port: server.port)
-      _ = try peer.request(
-        "$JS.API.STREAM.CREATE.rtp_x",
-        "{\"name\":\"rtp_x\",\"subjects\":[\"rtp.x.*\"],\"storage\":\"memory\"}")
+      try Self.create(by: peer)
       transport = try TransportCatalogue([.jetStream]).make(
         source: server.url("x"), options: options,
         on: MultiThreadedEventLoopGroup.singleton.next())
       try await transport.open(delivering: sink)
+    }
+
+    static func create(by peer: NATSPeer) throws {
+      try peer.request(
+        "$JS.API.STREAM.CREATE.rtp_x",
+        Array(
+          "{\"name\":\"rtp_x\",\"subjects\":[\"rtp.x.*\"],\"storage\":\"memory\"}".utf8))
     }
   }
 
@@ -91,6 +96,89 @@ import Transports
     #expect(sink.descriptions.elements.map(\.count) == [2])
     next.close()
     _ = try await sink.ends.first(1)
+  }
+
+  private static func open(
+    _ url: String, _ options: TransportOptions = TransportOptions(),
+    after former: TransportCounters? = nil
+  ) async throws -> (transport: any RTPTransport, sink: RecordingSink) {
+    let transport = try TransportCatalogue([.jetStream]).make(
+      source: url, options: options, after: former,
+      on: MultiThreadedEventLoopGroup.singleton.next())
+    let sink = RecordingSink()
+    try await transport.open(delivering: sink)
+    return (transport, sink)
+  }
+
+  @Test func aRecordingGoesOnBehindEachOtherDescriptionUpToItsEnd() async throws {
+    let camera = try await Camera()
+    camera.transport.close()
+    let other = Self.description + Array("m=audio 0 RTP/AVP 0\r\n".utf8)
+    for description in [Self.description, other, Self.description] {
+      try camera.peer.request("rtp.x.description", description)
+      try camera.peer.request("rtp.x.video", Self.packet)
+    }
+    var former: TransportCounters?
+    for tracks in [1, 2, 1] {
+      let (transport, sink) = try await Self.open(
+        camera.server.url("x", "?since=1h"), after: former)
+      let isLast = former?[.position] == 4
+      switch try await sink.ends.first(1)[0] {
+      case .failed(let error): #expect(error as? JetStreamError == .descriptionChanged)
+      case .ended: #expect(isLast)
+      case .closed: Issue.record("it was closed")
+      }
+      #expect(sink.descriptions.elements.map(\.count) == [tracks])
+      #expect(sink.count == 1)
+      let counters = await transport.counters()
+      former = former.map { counters.added(to: $0) } ?? counters
+      // What comes meanwhile is none of it.
+      try camera.peer.request("rtp.x.video", Self.packet)
+    }
+    #expect(former?[.position] == 6)
+  }
+
+  @Test func theFirstServerOfAClusterThatStartsIsAskedAgain() async throws {
+    let server = try NATSServer()
+    let peer = try NATSPeer(port: server.port)
+    _ = try peer.request(
+      "$JS.API.STREAM.CREATE.rtp_x", "{\"name\":\"rtp_x\",\"subjects\":[\"rtp.x.*\"]}")
+    try peer.request("rtp.x.description", Self.description)
+    try peer.request("rtp.x.video", Self.packet)
+    try server.kill()
+    try server.start(jetStream: false)
+    try NATSPeer(port: server.port).answer("$JS.API.>", with: NATSPeer.unavailable)
+    var options = TransportOptions()
+    options.silence = .after(.seconds(60))
+    async let opening = Self.open(server.url("x"), options)
+    try NATSPeer(port: server.port).hear("$JS.API.STREAM.MSG.GET.rtp_x")
+    // Now JetStream is there.
+    try server.kill()
+    try server.start()
+    let (transport, sink) = try await opening
+    _ = try await sink.datagrams.first(1)
+    transport.close()
+    _ = try await sink.ends.first(1)
+  }
+
+  @Test func aStreamInMemoryIsAwaitedUntilItIsPublishedAgain() async throws {
+    var options = TransportOptions()
+    options.silence = .after(.seconds(60))
+    let camera = try await Camera(options)
+    try camera.peer.request("rtp.x.description", Self.description)
+    for _ in 0..<8 { try camera.peer.request("rtp.x.video", Self.packet) }
+    _ = try await camera.sink.datagrams.first(8)
+    try camera.server.kill()
+    try camera.server.start()
+    let peer = try NATSPeer(port: camera.server.port)
+    // It finds nothing.
+    try peer.hear("$JS.API.STREAM.INFO.rtp_x")
+    try Camera.create(by: peer)
+    try peer.request("rtp.x.description", Self.description)
+    try peer.request("rtp.x.video", Self.packet)
+    _ = try await camera.sink.datagrams.first(9)
+    camera.transport.close()
+    _ = try await camera.sink.ends.first(1)
   }
 
   private static func packet(_ source: UInt8) -> [UInt8] {

@@ -96,7 +96,7 @@ extension NATSServer {
 
   /// A bucket over a connection of its own.
   func bucket(_ name: String, timeToLive: Duration? = nil) throws -> KeyValueBucket {
-    try KeyValueBucket(name, timeToLive: timeToLive, on: link())
+    try KeyValueBucket(name, timeToLive: timeToLive, by: BucketAccess(link()))
   }
 
   /// A connection of its own.

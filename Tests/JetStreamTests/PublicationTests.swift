@@ -18,7 +18,7 @@ struct PublicationTests {
   }
 
   /// An access unit of H.264 with NAL units of these types and lengths.
-  private static func unit(
+  static func unit(
     _ number: Int64, _ parts: [(type: UInt8, length: Int, isWhole: Bool)],
     gaps: [AccessUnit.Gap] = [], integrity: AccessUnit.Integrity = .whole
   ) -> AccessUnit {

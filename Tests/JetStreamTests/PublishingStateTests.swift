@@ -43,6 +43,16 @@ struct PublishingStateTests {
     }
   }
 
+  @Test func aClusterWithoutAQuorumIsAskedAgainAfterARest() {
+    let state = Self.state(1)
+    state.answered("0", .none)
+    #expect(Self.outstanding(state) == ["0"])
+    state.monitor.quietly { value in
+      #expect(value.needsPreparation)
+      #expect(value.needsRest)
+    }
+  }
+
   @Test func aMessageThatAloneIsRefusedIsLeftOut() {
     let state = Self.state(3)
     for _ in 0..<PublishingState.mostRefusals - 1 { state.answered("0", Self.full) }

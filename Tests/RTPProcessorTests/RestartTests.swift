@@ -135,6 +135,49 @@ private func leap(_ places: Int) -> (session: VirtualSession, sender: VirtualSen
     #expect(session.discontinuities == 2)
   }
 
+  /// A camera at night sends a fifth of what it sends by day.
+  @Test(arguments: [(10_000, 2_000), (2_000, 10_000)])
+  func anOutageIsALossAtThePaceOfNow(former: Int, interval: Int) {
+    var sender = VirtualSender(packetsPerFrame: 1)
+    sender.ticksPerFrame = UInt32(9 * former / 100)
+    var session = VirtualSession.running(
+      &sender, every: .microseconds(former), packets: 600_000_000 / former)
+    sender.ticksPerFrame = UInt32(9 * interval / 100)
+    for _ in 0..<30_000_000 / interval {
+      session.receive(sender.packet())
+      session.run(for: .microseconds(interval))
+    }
+    let missing = 40_000_000 / interval
+    for _ in 0..<missing { _ = sender.packet() }
+    session.run(for: .microseconds(interval * missing))
+    for packet in sender.packets(100) {
+      session.receive(packet)
+      session.run(for: .microseconds(interval))
+    }
+    session.run(for: .seconds(1))
+    #expect(session.statistics.lost == UInt64(missing))
+    #expect(session.statistics.sequenceRestarts == 0)
+  }
+
+  /// Its first picture is lost in part, and what follows is shown before it.
+  @Test func aPictureThatIsShownBeforeLostOnesIsNoRestart() {
+    var (session, sender) = running
+    sender.next.timestamp &+= 9000
+    let first = sender.next.sequence
+    _ = sender.packets(100)
+    session.receive(sender.packet())
+    let newest = sender.next.timestamp
+    _ = sender.packets(200)
+    let shown = [
+      SentPacket(sequence: first &+ 301, timestamp: newest &- 6000, identity: 9_001),
+      SentPacket(sequence: first &+ 302, timestamp: newest &- 6000, identity: 9_002),
+    ]
+    for packet in shown { #expect(session.receive(packet) == .parked) }
+    session.run(for: .seconds(1))
+    #expect(session.statistics.lost == 300)
+    #expect(session.statistics.sequenceRestarts == 0)
+  }
+
   /// It was silent too, but its numbers and times show a restart.
   @Test(arguments: [500, 30_000, 60_000])
   func aSenderThatStartsAfreshAfterASilenceLosesNothing(places: Int) {

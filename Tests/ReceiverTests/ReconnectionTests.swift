@@ -242,6 +242,55 @@ struct ReconnectionTests {
     #expect(written.count == first.units.reduce(0) { $0 + $1.readableBytes })
   }
 
+  /// A camera in NATS that is described otherwise from some message on.
+  private struct AnotherKind: TransportFault {
+    let description = "another connection receives the rest"
+    let fault = ConnectionFault.transient
+    let goesOn = true
+  }
+
+  @Test(
+    "what goes on in another connection is one run, without reconnecting",
+    arguments: [ArrivalClock.monotonic, .recorded])
+  func goingOn(clock: ArrivalClock) async throws {
+    func script(_ stream: PatternStream, from start: Int64, end: TransportEnd) -> Script {
+      let datagrams = stream.datagrams.enumerated().map { index, datagram in
+        Datagram(
+          bytes: datagram.bytes,
+          arrival: Instant(nanoseconds: (start + Int64(index)) * 1_000_000))
+      }
+      return Script(media: [stream.media], datagrams: datagrams, end: end, clock: clock)
+    }
+    let first = try PatternStream(
+      .h264, frames: 20, as: Self.session(0xA, sequence: 1, timestamp: 0))
+    let second = try PatternStream(
+      .h265, frames: 15, as: Self.session(0xB, sequence: 1, timestamp: 0))
+    let outcome = try await Self.run([
+      script(first, from: 0, end: .failed(AnotherKind())),
+      script(second, from: 10_000, end: .ended),
+    ]) { $0.reconnection = nil }
+    Self.expectFrames(outcome, [20, 15])
+    #expect(outcome.units == first.units + second.units)
+    guard case .ended = outcome.report.reason else {
+      Issue.record("\(outcome.report.reason)")
+      return
+    }
+    let statistics = outcome.report.status.connection.statistics
+    #expect(statistics.attempts == 1)
+    #expect(statistics.outages.isEmpty)
+    #expect(outcome.transports.allSatisfy { $0.isClosed })
+  }
+
+  @Test func aTransportThatIsTheOnlyOneDoesNotGoOn() async throws {
+    let transport = ScriptedTransport(Script(end: .failed(AnotherKind())))
+    let report = try await Receiver(transport: transport, configuration: .init()).run()
+    guard case .transportFailed(let error) = report.reason else {
+      Issue.record("\(report.reason)")
+      return
+    }
+    #expect(error is AnotherKind)
+  }
+
   @Test func aServerThatFallsSilentWithoutClosing() async throws {
     let stream = try PatternStream(
       .h264, frames: 10, as: Self.session(0xA, sequence: 1, timestamp: 0))

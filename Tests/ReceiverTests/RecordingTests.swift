@@ -214,4 +214,23 @@ struct RecordingTests {
     #expect(output.count == header.utf8.count + 1 + 6 + 256 * 144 * 3 / 2)
     #expect(report.outputs.first?.notes.count == 1)
   }
+
+  @Test func aFolderThatIsMissingEndsTheRunOnlyIfNothingElseIsWritten() async throws {
+    let (datagrams, media) = try Self.recording(frames: 20)
+    let mp4 = try #require(OutputCatalogue.standard.format(named: "mp4"))
+    for isAlone in [true, false] {
+      let script = ScriptedTransport.Script(media: [media], datagrams: datagrams, clock: .recorded)
+      let (report, _, output) = try await Self.run(script, format: "yuv") { configuration in
+        let missing = OutputRequest(
+          argument: "/nonexistent/a.mp4", format: mp4, policy: .dropOldest)
+        configuration.outputs = (isAlone ? [] : configuration.outputs) + [missing]
+      }
+      #expect(output.isEmpty == isAlone)
+      let last = try #require(report.outputs.last)
+      #expect(
+        last.error as? OutputError == .cannotOpen(path: "/nonexistent/a.mp4", errno: ENOENT))
+      // It was tried until the end.
+      #expect(report.status.outputs.last?.events.count == (isAlone ? 0 : 1))
+    }
+  }
 }

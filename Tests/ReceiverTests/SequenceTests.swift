@@ -81,4 +81,42 @@ struct SequenceTests {
       return
     }
   }
+
+  @Test func cancellingTheTaskThatRunsEndsTheRun() async throws {
+    let receiver = try Self.receiver(end: nil)
+    let frames = receiver.frames()
+    let task = Task { await receiver.run() }
+    // All have come, and the sender is silent.
+    var count = 0
+    for await _ in frames {
+      count += 1
+      if count == Self.count { task.cancel() }
+    }
+    guard case .stopped = await task.value.reason else {
+      Issue.record("the run went on")
+      return
+    }
+  }
+
+  @Test func aTaskThatWasCancelledBeforehandRunsNothingForLong() async throws {
+    let receiver = try Self.receiver(end: nil)
+    let task = Task {
+      while !Task.isCancelled { await Task.yield() }
+      return await receiver.run()
+    }
+    task.cancel()
+    guard case .stopped = await task.value.reason else {
+      Issue.record("the run went on")
+      return
+    }
+  }
+
+  @Test(.timeLimit(.minutes(1))) func aLoopThatBeginsBehindTheEndIsOver() async throws {
+    let receiver = try Self.receiver()
+    for await _ in receiver.frames() {}
+    _ = await receiver.run()
+    for await _ in receiver.frames() { Issue.record("a picture behind the end") }
+    for await _ in receiver.accessUnits() { Issue.record("an access unit behind the end") }
+    for await _ in receiver.sound() { Issue.record("sound behind the end") }
+  }
 }

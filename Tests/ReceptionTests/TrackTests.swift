@@ -75,6 +75,35 @@ import Testing
     #expect(Set(pair.sent.map(\.track)) == [0, 1])
   }
 
+  /// Some servers answer with channels 0 and 1 for each SETUP.
+  @Test func reportsOnASharedChannelAreOfTheirSource() throws {
+    var pair = try Self.play([Self.video, Self.audio], soundOn: 0)
+    var report = ByteBuffer(bytes: [0x80, 200])
+    report.writeMultipleIntegers(
+      UInt16(6), UInt32(0x50), UInt32(0xE000_0000), UInt32(0), UInt32(500 * 960), UInt32(500),
+      UInt32(40_000))
+    pair.receive(report, on: .control, track: 0)
+    let sound = pair.reception.status.tracks[1]
+    #expect(
+      sound.clock.captureTime(of: MediaTime(ticks: 500 * 960, timescale: 48_000)) != nil)
+  }
+
+  @Test("the codec is given, and sound is there first", arguments: [UInt8(0), 97])
+  func soundBeforeVideoOfAGivenCodec(type: UInt8) throws {
+    let sender = VirtualSender(
+      units: 50, seed: 1, at: Self.start.advanced(by: .milliseconds(500)))
+    var pair = try Pair(sender: sender, describes: [MediaDescription()]) {
+      $0.stream.media = MediaDescription(encodingName: "H264")
+    }
+    for number in 0..<100 {
+      pair.receive(Self.sound(number, type: type), track: 0)
+      pair.drive(for: .milliseconds(20))
+    }
+    pair.carrierEnded()
+    pair.finish()
+    #expect(pair.wholeUnits == pair.sender.units)
+  }
+
   @Test("what is known of the tracks outlasts attempts to connect again that fail")
   func outage() throws {
     let pair = try Self.play([Self.video, Self.audio], soundOn: 1)

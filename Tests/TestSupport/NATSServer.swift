@@ -153,6 +153,40 @@ public final class NATSPeer: @unchecked Sendable {
     }
   }
 
+  /// Waits until somebody else publishes to `subject`.
+  public func hear(_ subject: String) throws {
+    try write("SUB \(subject) heard\r\n")
+    _ = try message()
+  }
+
+  /// Answers all requests to `subject` with `payload`, until the connection ends, in the place of a
+  /// server that does not.
+  public func answer(_ subject: String, with payload: String) throws {
+    try write("SUB \(subject) answered\r\nPING\r\n")
+    // From here on the server has it.
+    while try line() != "PONG" {}
+    Thread.detachNewThread { [self] in
+      while let reply = try? message() {
+        try? publish(reply, Array(payload.utf8))
+      }
+    }
+  }
+
+  /// Takes a message; returns where its answer goes, or nothing.
+  private func message() throws -> String {
+    while true {
+      let words = try line().split(separator: " ")
+      switch words.first {
+      case "PING": try write("PONG\r\n")
+      case "MSG", "HMSG":
+        _ = try bytes((Int(words.last ?? "") ?? 0) + 2)
+        let sizes = words[0] == "HMSG" ? 2 : 1
+        return words.count > 3 + sizes ? String(words[3]) : ""
+      default: break
+      }
+    }
+  }
+
   private func line() throws -> String {
     while true {
       if let end = unread.firstIndex(of: 10) {

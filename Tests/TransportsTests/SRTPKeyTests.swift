@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestSupport
 import Testing
 
 @testable import Transports
@@ -89,6 +90,27 @@ struct SRTPKeyTests {
         try SRTPKeySource.file(path).keys()
       }
     }
+  }
+
+  /// systemd lets the group read what `LoadCredential=` gives a service.
+  @Test func aCredentialOfTheServiceMayBeReadByItsGroup() throws {
+    let folder = try TemporaryFolder()
+    let path = folder("srtp")
+    try Data("AES_CM_128_HMAC_SHA1_80 \(Self.key)\n".utf8).write(to: folder.url("srtp"))
+    try #require(chmod(path, 0o440) == 0)
+    #expect(throws: SRTPError.keySource(path, .readableByOthers)) {
+      try SRTPKeySource.file(path).keys()
+    }
+    let former = getenv("CREDENTIALS_DIRECTORY").map { String(cString: $0) }
+    setenv("CREDENTIALS_DIRECTORY", folder.path, 1)
+    defer {
+      if let former {
+        setenv("CREDENTIALS_DIRECTORY", former, 1)
+      } else {
+        unsetenv("CREDENTIALS_DIRECTORY")
+      }
+    }
+    #expect(try SRTPKeySource.file(path).keys().count == 1)
   }
 
   @Test func aPipeIsReadToItsEndAndClosed() throws {

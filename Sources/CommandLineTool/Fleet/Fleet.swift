@@ -25,6 +25,8 @@ actor Fleet {
   private let path: String?
   /// Those that have ended by themselves too: only a change begins them anew.
   private var cameras: [FleetCamera] = []
+  /// Those that were to end at a reload and have not: what they write to hangs.
+  private var stuck: [FleetCamera] = []
   private let first: FleetPlan?
   /// Which of the cameras are received here, where there are more machines.
   private let cluster: FleetCluster?
@@ -49,13 +51,17 @@ actor Fleet {
   /// So many cameras a second begin, so that their key pictures do not all come at once.
   private static let startsPerSecond = 50
   private static let usualTick = Duration.seconds(2)
+  /// How long a camera may take to end before others begin: a run ends within three seconds, its
+  /// capture and its statistics within as many.
+  private let longestEnd: Duration
   /// How long outputs may take that are ended at once.
   private static let patience = Duration.seconds(2)
 
   init(
     _ plan: FleetPlan?, at path: String?, in cluster: FleetCluster? = nil, events: Events,
-    monitor: MonitorScreen? = nil
+    monitor: MonitorScreen? = nil, longestEnd: Duration = .seconds(10)
   ) {
+    self.longestEnd = longestEnd
     self.monitor = monitor
     self.cluster = cluster
     first = plan
@@ -73,7 +79,7 @@ actor Fleet {
 
   /// Runs until a signal comes, or all cameras have ended by themselves.
   ///
-  /// - Returns: how the first one ended that failed by itself, or whose output failed.
+  /// - Returns: what went wrong for good.
   func run() async -> ExitStatus {
     let telling = tellService()
     defer { telling?.cancel() }
@@ -104,6 +110,7 @@ actor Fleet {
       case .reload: beginReload()
       case .reloaded:
         isReloading = false
+        if !isStopping { notice.send("READY=1") }
         if reloadsAgain { beginReload() }
       case .inquiry: for camera in cameras { camera.sayFigures() }
       case .cameraEnded: break
@@ -114,7 +121,7 @@ actor Fleet {
       case .stopAtOnce: await endAtOnce()
       }
       let isOver =
-        cameras.allSatisfy { $0.status != nil } && !isReloading && (cluster == nil || isStopping)
+        cameras.allSatisfy { $0.status != nil } && (isStopping || !isReloading && cluster == nil)
       if isOver {
         await cluster?.member.leave()
         await page?.1.stop()
@@ -156,9 +163,10 @@ actor Fleet {
           : nil,
         counting: metrics, watched: watch(plan.name))
       cameras.append(camera)
-      camera.begin(after: Duration.seconds(1) / Self.startsPerSecond * number) {
-        [continuation = events.continuation] in continuation.yield(.cameraEnded)
-      }
+      camera.begin(
+        after: Duration.seconds(1) / Self.startsPerSecond * number,
+        behind: stuck.filter { $0.plan.name == plan.name }
+      ) { [continuation = events.continuation] in continuation.yield(.cameraEnded) }
     }
   }
 
@@ -178,10 +186,8 @@ actor Fleet {
   /// What went wrong for good.
   private var failure: ExitStatus {
     if clusterFailed { return .cannotOpen }
-    let statuses = cameras.compactMap(\.status)
     // A camera that is down when the fleet is stopped is not a failure of the fleet.
-    return statuses.first { isStopping ? [.usage, .outputFailed].contains($0) : $0 != .done }
-      ?? .done
+    return cameras.contains { $0.status == .outputFailed } ? .outputFailed : .done
   }
 
   private func beginEnd() {
@@ -214,34 +220,33 @@ actor Fleet {
     notice.sendReloading()
     Task(executorPreference: CommandLineTool.tasks) {
       await self.reload()
-      self.notice.send("READY=1")
       self.events.continuation.yield(.reloaded)
     }
   }
 
-  /// Follows the file: what did not change is not touched.
+  /// Reads the file again, and follows it.
   private func reload() async {
-    // What the cluster says of a camera stays the same when its password changes.
-    if cluster != nil { lookAgainAtRows() }
-    guard let path else {
-      return StandardError.say("looked again at the passwords and other files of the cameras")
-    }
-    let plan: FleetPlan
     do {
-      plan = try FleetPlan(at: path)
-    } catch {
-      StandardError.say(.error("\(error); everything stays as it was"))
-      metrics.noteReload(isGood: false)
-      return
-    }
-    for warning in plan.warnings { StandardError.say(.warning(warning)) }
-    do throws(CannotWrite) {
+      // What the cluster says of a camera stays the same when its password changes.
+      if cluster != nil { try await lookAgainAtRows() }
+      guard let path else {
+        return StandardError.say("looked again at the passwords and other files of the cameras")
+      }
+      let plan = try await FleetReading.of(path) { () throws(FleetFile.Fault) in
+        try FleetPlan(at: path)
+      }
+      guard !isStopping else { return }
+      for warning in plan.warnings { StandardError.say(.warning(warning)) }
       try await serve(at: plan.page)
+      await follow(plan, of: path)
     } catch {
       StandardError.say(.error("\(error); everything stays as it was"))
       metrics.noteReload(isGood: false)
-      return
     }
+  }
+
+  /// Does what the file at `path` says now: what did not change is not touched.
+  private func follow(_ plan: FleetPlan, of path: String) async {
     if let cluster {
       cluster.member.replaceRows(by: plan.rows)
       metrics.noteReload(isGood: true)
@@ -254,10 +259,15 @@ actor Fleet {
     StandardError.say(
       "read \(path) again: \(kept.count) unchanged, \(replaced) changed, "
         + "\(beginning.count - replaced) new, \(ending.count - replaced) gone")
-    // A camera may begin where another has ended: the same port, the same file.
-    for camera in ending { camera.stop() }
-    for camera in ending { _ = await camera.end() }
+    // A camera may begin where another has ended: the same port, the same file. One that is stuck
+    // holds up only the next one of its name.
+    let late = await ending.end(within: longestEnd)
     guard !isStopping else { return }
+    for camera in late {
+      StandardError.say(
+        .warning("\(camera.plan.name): it does not end; a file that it uses does not answer"))
+    }
+    stuck = stuck.filter { $0.status == nil } + late
     cameras = kept
     metrics.keep(plan.cameras.map(\.name))
     watched = watched.filter { name, _ in plan.cameras.contains { $0.name == name } }
@@ -279,7 +289,11 @@ actor Fleet {
       rows[name] = row
       change(name) {
         do throws(FleetFile.Fault) {
-          let camera = try FleetCluster.camera(name, row, isShown: $0.page != nil)
+          let isShown = $0.page != nil
+          let camera = try await FleetReading.of("camera '\(name)' of the cluster") {
+            () throws(FleetFile.Fault) in
+            try FleetCluster.camera(name, row, isShown: isShown)
+          }
           await $0.replace(name, by: camera)
         } catch {
           // It was right a moment before: a file that it names is gone.
@@ -297,11 +311,17 @@ actor Fleet {
   }
 
   /// Begins those cameras of the cluster anew that read files which say something else now.
-  private func lookAgainAtRows() {
-    for (name, row) in rows {
+  private func lookAgainAtRows() async throws(FleetFile.Fault) {
+    let (rows, isShown) = (rows, page != nil)
+    let looked = try await FleetReading.of("the cameras of the cluster") {
+      rows.reduce(into: [String: FleetPlan.Camera]()) { cameras, row in
+        cameras[row.key] = try? FleetCluster.camera(row.key, row.value, isShown: isShown)
+      }
+    }
+    for (name, camera) in looked {
       change(name) {
-        guard let former = $0.cameras.first(where: { $0.plan.name == name }),
-          let camera = try? FleetCluster.camera(name, row, isShown: $0.page != nil),
+        guard $0.rows[name] == rows[name],
+          let former = $0.cameras.first(where: { $0.plan.name == name }),
           !camera.isSame(as: former.plan)
         else { return }
         StandardError.say("\(name): what it reads has changed")

@@ -14,6 +14,8 @@ final class FleetCamera: Sendable {
   private let state = Mutex(State())
   /// What it opens may take its time, and must not hold up the others.
   private let tasks = TaskQueue(label: "rtp-recv.camera")
+  /// How long after a run that failed the next one begins, at first.
+  private let shortestPause: Duration
 
   private struct State: Sendable {
     var session: Session?
@@ -23,15 +25,15 @@ final class FleetCamera: Sendable {
     var status: ExitStatus?
   }
 
-  /// How long after a run that failed the next one begins: at first, and at most.
-  private static let shortestPause = Duration.seconds(1)
+  /// The same at most.
   private static let longestPause = Duration.seconds(30)
 
   init(
     _ plan: FleetPlan.Camera, showingOn shown: LiveCamera?, counting metrics: MetricsPage,
-    watched: MonitoredStream?
+    watched: MonitoredStream?, shortestPause: Duration = .seconds(1)
   ) {
     (self.plan, self.shown, self.metrics, self.watched) = (plan, shown, metrics, watched)
+    self.shortestPause = shortestPause
   }
 
   /// Tells the monitor where it stands.
@@ -45,12 +47,18 @@ final class FleetCamera: Sendable {
     get async { await state.withLock(\.session)?.isConnected ?? false }
   }
 
-  /// Begins after `delay`, and calls `ended` once it has ended.
-  func begin(after delay: Duration, ended: @escaping @Sendable () -> Void) {
+  /// Begins after `delay`, once all of `former` have ended, and calls `ended` once it has ended
+  /// itself.
+  func begin(
+    after delay: Duration, behind former: [FleetCamera] = [],
+    ended: @escaping @Sendable () -> Void
+  ) {
     let run = Task(executorPreference: tasks) { [self] in
       let status = await StandardError.$speaker.withValue(plan.name) {
         await CommandLineSecrets.$ofCamera.withValue(plan.secrets) {
-          await RecordingOptions.$firstShare.withValue(plan.firstShare) { await runs(after: delay) }
+          await RecordingOptions.$firstShare.withValue(plan.firstShare) {
+            await runs(after: delay, behind: former)
+          }
         }
       }
       state.withLock { $0.status = status }
@@ -66,45 +74,46 @@ final class FleetCamera: Sendable {
     return await state.withLock(\.run)?.value ?? .done
   }
 
-  private func runs(after delay: Duration) async -> ExitStatus {
-    var pause = Self.shortestPause
+  private func runs(after delay: Duration, behind former: [FleetCamera]) async -> ExitStatus {
+    var pause = shortestPause
     /// Whether there may be something in the files.
     var hasWritten = true
-    guard await rest(for: delay) else { return .done }
+    guard await rest({ await former.haveEnded() }), await rest(for: delay) else { return .done }
     while true {
       let start = ContinuousClock.now
       if hasWritten { keepFormerFiles() }
       let status = await receive()
-      hasWritten = !Self.nothingCame.contains(status)
+      hasWritten = false
       if let session = state.withLock(\.session) {
+        // One that has recorded for days may end with anything. Where nothing came, there are
+        // only statistics, which are of no use to anybody, and a camera that is off has many such
+        // runs.
+        hasWritten = await session.status.transport.delivered > 0
         await metrics.end(session, of: plan.name, as: status)
       }
       state.withLock { $0.session = nil }
-      // Nothing changes what is wrong with the options.
-      if status == .done || status == .usage || state.withLock(\.isStopped) { return status }
+      // The options were right when the file was read, so whatever is wrong may pass: a certificate
+      // was replaced and its key was not yet, or there was no thread.
+      if status == .done || state.withLock(\.isStopped) { return status }
       switch status {
       // A camera may lock the account of whoever tries again and again.
       case .credentialsRefused, .notTrusted: pause = Self.longestPause
-      default: if start.duration(to: .now) > Self.longestPause { pause = Self.shortestPause }
+      default: if start.duration(to: .now) > Self.longestPause { pause = shortestPause }
       }
       guard await rest(for: pause * Double.random(in: 0.75...1.25)) else { return status }
       pause = min(pause * 2, Self.longestPause)
     }
   }
 
-  /// How runs end that have received nothing: their statistics are of no use to anybody, and a
-  /// camera that is off has many such runs.
-  private static let nothingCame: Set<ExitStatus> = [
-    .cannotOpen, .credentialsRefused, .noMedia, .notTrusted, .redirectRefused, .noSuchStream,
-  ]
-
   /// Moves what earlier runs have written out of the way: each run of the command replaces files
   /// of fixed names, and those of a fleet begin unasked.
   private func keepFormerFiles() {
-    do throws(CannotWrite) {
-      for path in plan.command.replacedPaths { try FormerFile.keep(path) }
-    } catch {
-      StandardError.say(.warning("\(error)"))
+    for path in plan.command.replacedPaths {
+      do throws(CannotWrite) {
+        try FormerFile.keep(path)
+      } catch {
+        StandardError.say(.warning("\(error)"))
+      }
     }
   }
 
@@ -120,20 +129,25 @@ final class FleetCamera: Sendable {
         return nil
       }
     } catch {
-      StandardError.say(.error(RTPRecv.message(for: error)))
-      return .usage
+      StandardError.say(.error(RTPRecv.message(for: error) + "; it is tried again"))
+      return .failed
     }
   }
 
   /// Waits; `false` if it was stopped.
   private func rest(for time: Duration) async -> Bool {
-    let sleep = Task(executorPreference: tasks) { _ = try? await Task.sleep(for: time) }
+    await rest { _ = try? await Task.sleep(for: time) }
+  }
+
+  /// Waits until `wait` returns, which it does when it is cancelled; `false` if it was stopped.
+  private func rest(_ wait: @escaping @Sendable () async -> Void) async -> Bool {
+    let pause = Task(executorPreference: tasks) { await wait() }
     let isStopped = state.withLock { state in
-      state.pause = sleep
+      state.pause = pause
       return state.isStopped
     }
-    if isStopped { sleep.cancel() }
-    await sleep.value
+    if isStopped { pause.cancel() }
+    await pause.value
     return !state.withLock(\.isStopped)
   }
 
@@ -154,5 +168,31 @@ final class FleetCamera: Sendable {
   func sayFigures() {
     guard let session = state.withLock(\.session) else { return }
     StandardError.$speaker.withValue(plan.name) { session.sayFigures() }
+  }
+}
+
+extension [FleetCamera] {
+  /// Ends them, and returns those that have not ended within `limit`.
+  func end(within limit: Duration) async -> [FleetCamera] {
+    for camera in self { camera.stop() }
+    await withTaskGroup(of: Void.self) { group in
+      group.addTask { await haveEnded() }
+      group.addTask { _ = try? await Task.sleep(for: limit) }
+      await group.next()
+      group.cancelAll()
+    }
+    return filter { $0.status == nil }
+  }
+
+  /// Returns once all of them have ended, or when the task is cancelled: one whose file server
+  /// hangs may never end.
+  func haveEnded() async {
+    guard contains(where: { $0.status == nil }) else { return }
+    let (ends, end) = AsyncStream.makeStream(of: Void.self)
+    Task(executorPreference: CommandLineTool.tasks) {
+      for camera in self { _ = await camera.end() }
+      end.finish()
+    }
+    for await _ in ends {}
   }
 }

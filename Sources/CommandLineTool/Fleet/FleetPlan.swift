@@ -78,8 +78,10 @@ struct FleetPlan: Sendable {
             words: "camera '\(entry.name)' and camera '\(other)' both write \(written)")
         }
       }
-      read.formUnion(
-        ((try? command.readPaths) ?? []).compactMap { FileIdentity($0, standard: -1) })
+      let source = SourceFile(secrets.original(of: command.source))
+      let others = (try? command.readPaths) ?? []
+      let paths = source.kind == .regular ? [source.path] + others : others
+      read.formUnion(paths.compactMap { FileIdentity($0, standard: -1) })
       if secrets.original(of: command.source) != command.source {
         warnings.append(
           "\(path):\(entry.place): the password of camera '\(entry.name)' is in the file; "
@@ -88,7 +90,8 @@ struct FleetPlan: Sendable {
       cameras.append(
         Camera(
           name: entry.name, secrets: secrets, command: command,
-          files: ((try? command.readPaths) ?? []).map(FileStamp.init),
+          // A recording may grow, and plays on.
+          files: (command.describesMedia(source) ? paths : others).map(FileStamp.init),
           isShown: isShown || file.page != nil))
     }
     if let (_, name) = writers.first(where: { read.contains($0.key) }) {

@@ -100,16 +100,23 @@ struct H265PayloadFormat: PayloadFormat {
     }
     let isStart = fragment & 0x80 != 0
     let isEnd = fragment & 0x40 != 0
+    let type = fragment & 0x3F
+    if isStart { units.endUnmarked() }
+    if type > Structure.contentInformation.rawValue, isStart || !units.isInUnit {
+      // Every fragment has the type, so that none of an unspecified unit is taken for a piece of
+      // another: those of Dolby Vision (types 62 and 63) are long.
+      if isStart { units.statistics.reservedTypes += 1 }
+      return
+    }
     if isStart {
-      units.endUnmarked()
-      guard fragment & 0x3F < 48 else { return units.noteMalformed() }
+      guard type < 48 else { return units.noteMalformed() }
       var number: UInt16?
       if isNumbered {
         number = rest.readInteger(as: UInt16.self)
         if number == nil { return units.noteMalformed() }
       }
       units.begin(
-        header: [header.0 & 0x81 | (fragment & 0x3F) << 1, header.1], piece: rest, number: number)
+        header: [header.0 & 0x81 | type << 1, header.1], piece: rest, number: number)
     } else if units.isInUnit {
       if rest.readableBytes == 0 { units.statistics.emptyPayloads += 1 }
       units.append(rest)

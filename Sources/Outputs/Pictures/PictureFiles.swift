@@ -32,6 +32,12 @@ final class PictureFiles: OutputDestination {
   private var seen = 0
   /// The number of the first file.
   private var firstNumber = 1
+  /// Why a picture is missing: the first reason.
+  private var failure: OutputError?
+  /// Whether the last picture could not be stored.
+  private var isFailing = false
+  /// Whether it waits for its folder.
+  private var awaitsFolder = false
   /// The last name without a number behind it, and the number that it got.
   private var lastName: (plain: String, clash: Int)?
 
@@ -76,13 +82,25 @@ final class PictureFiles: OutputDestination {
         return
       }
       // Said at once, and not with the first picture.
-      let folder = Self.place(of: path).folder
-      guard unsafe access(folder + "/.", W_OK | X_OK) == 0 else {
-        throw OutputError.cannotOpen(path: path, errno: errno)
+      do throws(OutputError) {
+        try enterFolder(of: path)
+      } catch {
+        // Its disk may come later; the other outputs go on meanwhile.
+        guard !isSingle, configuration.place?.wait() == true else { throw error }
+        awaitsFolder = true
+        note(error)
       }
-      if configuration.pictures.goesOn, let names, !names.isSingle, !names.hasTime {
-        firstNumber = names.highestNumber + 1
-      }
+    }
+  }
+
+  /// Sees whether pictures can be stored, and which number the first one has.
+  private func enterFolder(of path: String) throws(OutputError) {
+    let folder = Self.place(of: path).folder
+    guard unsafe access(folder + "/.", W_OK | X_OK) == 0 else {
+      throw .cannotOpen(path: path, errno: errno)
+    }
+    if configuration.pictures.goesOn, let names, !names.isSingle, !names.hasTime {
+      firstNumber = names.highestNumber + 1
     }
   }
 
@@ -96,17 +114,39 @@ final class PictureFiles: OutputDestination {
         continue
       }
       let picture = try encoder.encode(frame)
-      try store(picture, of: frame)
+      do throws(OutputError) {
+        if awaitsFolder, case .path(let path) = configuration.target { try enterFolder(of: path) }
+        try store(picture, of: frame)
+      } catch {
+        // Of many, the next one may be stored again.
+        guard pipe == nil, !isSingle else { throw error }
+        note(error)
+        progress.skipped += 1
+        continue
+      }
+      isFailing = false
+      if awaitsFolder { configuration.place?.goOn() }
+      awaitsFolder = false
       progress.written += 1
       progress.bytes += picture.readableBytes
     }
   }
 
   func finish() throws {
+    if let failure { throw failure }
     guard progress.written > 0 || seen == 0 else { throw OutputError.noIntactPicture(of: seen) }
   }
 
   func close() { pipe = nil }
+
+  /// Notes why a picture is missing; a disk that stays full is named once.
+  private func note(_ error: OutputError) {
+    failure = failure ?? error
+    if !isFailing {
+      progress.events.append(.fileFailed(path: configuration.target.path ?? "", error))
+    }
+    isFailing = true
+  }
 
   private func store(_ picture: ByteBuffer, of frame: RawFrame) throws(OutputError) {
     if let pipe { return try write(picture, to: pipe) }

@@ -36,6 +36,9 @@ struct Container: Sendable {
   /// What an output that cannot seek needs besides.
   private let pipeSettings: [Setting]
 
+  /// Whether the parameter sets of `codec` are in the header alone.
+  func takesSetsFromHeader(of codec: VideoCodec) -> Bool { tags[codec.decoderName] != nil }
+
   func options(canSeek: Bool) -> [Setting] { settings + (canSeek ? [] : pipeSettings) }
 
   /// Whether sound of that format is copied.

@@ -6,7 +6,7 @@ public enum OutputEvent: Sendable, Hashable {
   case fileEnded(RecordedFile)
   /// What follows is in another file, whose name nobody chose.
   case continued(path: String)
-  /// A file could not be written on; the recording goes on in another one.
+  /// A file could not be made or written on; the output goes on in another one.
   case fileFailed(path: String, OutputError)
   /// The sound is not in the files, and why; the pictures are.
   case soundLeftOut(reason: String)

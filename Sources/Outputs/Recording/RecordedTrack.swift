@@ -49,7 +49,7 @@ struct RecordedTrack {
     if container.hasLengths, let record = codec.configurationRecord(of: sets.sets) {
       configuration = record
       form = .lengths(
-        without: container.tags[codec.decoderName] == nil ? [] : codec.parameterSetTypes)
+        without: container.takesSetsFromHeader(of: codec) ? codec.parameterSetTypes : [])
     } else {
       configuration = sets.withStartCodes
     }

@@ -120,4 +120,21 @@ extension Recorder {
     if let last { actions.append(.write(last)) }
     actions.append(.end(ending))
   }
+
+  /// Why the file ends before `unit`, with which no other can begin; `nil` if it goes on.
+  ///
+  /// Where the header alone has parameter sets, those of a key picture that is not whole are lost,
+  /// and what needs them would be decoded with others, up to the next whole one.
+  func loss(of own: StreamSets, in unit: AccessUnit) -> FileReason? {
+    guard own.isComplete || unit.isRandomAccess,
+      configuration.container.takesSetsFromHeader(of: unit.codec)
+    else { return nil }
+    let sets: StreamSets? =
+      switch state {
+      case .waiting: nil
+      case .opening(let opening): opening.first.codec == unit.codec ? opening.sets : nil
+      case .recording(let file): file.pictures?.codec == unit.codec ? file.pictures?.sets : nil
+      }
+    return sets?.contains(own) == false ? .parameters : nil
+  }
 }

@@ -185,7 +185,8 @@ struct Recorder {
     rhythm.note(unit)
     let own = entries.noteSets(of: unit)
     let isEntry = entries.isEntry(unit)
-    if isEntry, let reason = reasonToEnd(before: unit, with: own) {
+    let reason = isEntry ? reasonToEnd(before: unit, with: own) : loss(of: own, in: unit)
+    if let reason {
       if reason == .time { keys.noteEnd(before: unit.time, segment: segment) }
       try end(because: reason, before: unit.time)
       // What came before is whole.

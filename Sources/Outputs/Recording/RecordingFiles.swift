@@ -38,6 +38,8 @@ final class RecordingFiles: OutputDestination {
   private var events = OutputEvents()
   private var failure: OutputError?
   private var holes = 0
+  /// Why the first file could not be opened, until one can be.
+  private var refusal: OutputError?
   /// Whether the last file that was begun could not be written at all.
   private var isFailing = false
   private var soundFailure: String?
@@ -72,26 +74,15 @@ final class RecordingFiles: OutputDestination {
 
   func open(whenReaderIsLate noteDelay: () -> Void) throws {
     var canSeek = true
-    switch configuration.target {
-    case .descriptor(let number):
-      do {
-        writer = RecordWriter(to: try FileWriter(takingOver: number), deadline: deadline)
-      } catch { throw OutputError(error, path: "descriptor \(number)") }
-      (canSeek, canContinue, isFile) = (false, false, false)
-    case .path(let path):
-      if let name = plan.name {
-        let folder = name.folder.isEmpty ? "." : name.folder
-        guard unsafe access(folder, W_OK | X_OK) == 0 else {
-          throw OutputError.cannotOpen(path: folder, errno: errno)
-        }
-        break
-      }
-      do {
-        let file = try FileWriter(opening: path, until: deadline, whenReaderIsLate: noteDelay)
-        (canSeek, canContinue, isFile) = (file.canReplace, file.isFile, file.isFile)
-        writer = RecordWriter(to: file, deadline: deadline)
-      } catch { throw OutputError(error, path: path) }
-      current = (path, nil)
+    do throws(OutputError) {
+      canSeek = try openFirst(whenReaderIsLate: noteDelay)
+    } catch {
+      // The folder's disk may come later; the other outputs go on meanwhile.
+      guard case .cannotOpen = error, plan.name != nil || configuration.target.isFile,
+        configuration.place?.wait() == true
+      else { throw error }
+      note(error, at: nil)
+      (refusal, isFailing) = (error, true)
     }
     recorder = Recorder(
       Recorder.Configuration(
@@ -106,6 +97,33 @@ final class RecordingFiles: OutputDestination {
           reason: "no thread to delete old files: \(OutputError.reason(error.code))")
       }
       retention?.look()
+    }
+  }
+
+  /// Opens the first file, or sees whether it can be made; whether its bytes can be replaced.
+  private func openFirst(whenReaderIsLate noteDelay: () -> Void) throws(OutputError) -> Bool {
+    switch configuration.target {
+    case .descriptor(let number):
+      do {
+        writer = RecordWriter(to: try FileWriter(takingOver: number), deadline: deadline)
+      } catch { throw OutputError(error, path: "descriptor \(number)") }
+      (canContinue, isFile) = (false, false)
+      return false
+    case .path(let path):
+      if let name = plan.name {
+        let folder = name.folder.isEmpty ? "." : name.folder
+        guard unsafe access(folder, W_OK | X_OK) == 0 else {
+          throw .cannotOpen(path: folder, errno: errno)
+        }
+        return true
+      }
+      do {
+        let file = try FileWriter(opening: path, until: deadline, whenReaderIsLate: noteDelay)
+        (canContinue, isFile) = (file.isFile, file.isFile)
+        writer = RecordWriter(to: file, deadline: deadline)
+        current = (path, nil)
+        return file.canReplace
+      } catch { throw OutputError(error, path: path) }
     }
   }
 
@@ -136,6 +154,7 @@ final class RecordingFiles: OutputDestination {
     defer { noteFindings() }
     try recorder?.finish()
     try perform()
+    if let refusal { throw refusal }
     if let failure { throw RecordingError.incomplete(holes: holes, because: failure) }
   }
 
@@ -186,6 +205,10 @@ final class RecordingFiles: OutputDestination {
     if writer == nil {
       writer = RecordWriter(to: try nextFile(at: beginning.start), deadline: deadline)
     }
+    if refusal != nil {
+      refusal = nil
+      configuration.place?.goOn()
+    }
     current?.start = beginning.start
     if let current { files.append(current.path) }
     opened += 1
@@ -203,9 +226,12 @@ final class RecordingFiles: OutputDestination {
       return file
     }
     guard case .path(let first) = configuration.target else { throw .readerGone }
-    guard opened == 0 else {
-      let made = try makeFile { OutputTarget.continuation(of: first, number: opened + $0) }
-      if let current { events.append(.continued(path: current.path)) }
+    // What lies on a disk that comes late was not seen when the run began, and is not replaced.
+    guard opened == 0, refusal == nil else {
+      let made = try makeFile { number in
+        opened + number == 0 ? first : OutputTarget.continuation(of: first, number: opened + number)
+      }
+      if let current, opened + made.number > 0 { events.append(.continued(path: current.path)) }
       return made.file
     }
     current = (first, nil)

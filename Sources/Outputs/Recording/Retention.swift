@@ -36,13 +36,17 @@ final class Retention: Sendable {
   /// The path of the file that is being written, if any.
   private let open = Mutex<String?>(nil)
   private let result = Mutex(Totals())
+  /// What is free where a folder is.
+  private let room: @Sendable (_ folder: String) -> FileSystemRoom
 
   /// Begins to look after the files of `name`, at least after each `pause`.
   ///
   /// - Throws: ``ThreadError``.
   init(
-    of name: NamePattern, keeping rules: [RetentionRule], pause: Duration = pause
+    of name: NamePattern, keeping rules: [RetentionRule], pause: Duration = pause,
+    room: @escaping @Sendable (_ folder: String) -> FileSystemRoom = FileSystemRoom.at
   ) throws(ThreadError) {
+    self.room = room
     _ = try WorkerThread { [request, weak self] in
       while Self.waits(for: request, atMost: pause) { self?.delete(name, rules) }
       request.update { $0.isDone = true }
@@ -84,28 +88,26 @@ final class Retention: Sendable {
     let files = names.compactMap {
       Self.file(at: name.folder + $0, except: open)
     }
-    var status = statvfs()
-    var free: Int64?
-    if unsafe statvfs(folder, &status) == 0 {
-      let (bytes, overflow) = UInt64(status.f_bavail).multipliedReportingOverflow(
-        by: UInt64(status.f_frsize))
-      free = overflow ? .max : Int64(clamping: bytes)
-    }
-    let now = WallClock.system.time(of: .now)
-    let (surplus, lacksRoom) = rules.surplus(of: files, free: free, at: now)
-    if lacksRoom { result.withLock { $0.lacksRoom = true } }
-    for file in surplus {
-      let isDeleted = unsafe unlink(file.path) == 0
-      let failure = errno
-      result.withLock { totals in
-        if isDeleted {
-          totals.files += 1
-          totals.bytes += file.bytes
-        } else if failure != ENOENT {
-          totals.failure = failure
-        }
+    guard !files.isEmpty else { return }
+    var surplus = SurplusFiles(of: files, by: rules, at: WallClock.system.time(of: .now))
+    let room = room(folder)
+    while room.takeTurn(in: folder, { free in surplus.next(free: free).map(deleted) }) {}
+    if surplus.lacksRoom { result.withLock { $0.lacksRoom = true } }
+  }
+
+  /// Deletes `file`; how many bytes that was.
+  private func deleted(_ file: StoredFile) -> Int64 {
+    let isDeleted = unsafe unlink(file.path) == 0
+    let failure = errno
+    result.withLock { totals in
+      if isDeleted {
+        totals.files += 1
+        totals.bytes += file.bytes
+      } else if failure != ENOENT {
+        totals.failure = failure
       }
     }
+    return isDeleted ? file.bytes : 0
   }
 
   private static func file(at path: String, except open: String?) -> StoredFile? {

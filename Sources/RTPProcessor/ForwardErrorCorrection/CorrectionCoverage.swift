@@ -13,6 +13,8 @@ struct CorrectionCoverage: Sendable {
   /// The numbers that are protected, each in the slot of its lowest bits.
   private var protected = [Int64](repeating: .min, count: PacketHistory.capacity)
   private var provenRuns = 0
+  /// How many packets the shortest of them had.
+  private var shortestRun = Int.max
   /// True once a packet was seen that nothing protects: then no conclusion is safe.
   private var leavesPacketsOut = false
 
@@ -22,38 +24,70 @@ struct CorrectionCoverage: Sendable {
   }
 
   /// A correction packet could not be read; the evidence starts over.
-  mutating func interrupt() { provenRuns = 0 }
+  mutating func interrupt() {
+    provenRuns = 0
+    shortestRun = .max
+  }
 
-  /// The number of a correction packet missing before `sequence`, if that is certain.
+  /// The numbers of correction packets missing before `sequence`, as far as that is certain.
   ///
   /// Called when a media packet has come, which ends the run of correction packets before it.
-  mutating func lostCorrection(before sequence: Int64, in history: PacketHistory) -> Int64? {
-    guard !leavesPacketsOut, history.standing(of: sequence - 1) == .correction else { return nil }
+  mutating func lostCorrections(before sequence: Int64, in history: PacketHistory) -> [Int64] {
+    guard !leavesPacketsOut, history.standing(of: sequence - 1) == .correction else { return [] }
     var place = sequence - 1
     while history.standing(of: place) == .correction, sequence - place < Self.longestSearch {
       place -= 1
     }
+    let length = Int(sequence - 1 - place)
     // The packets that the run protects, back to the run before.
     while sequence - place < Self.longestSearch {
       switch history.standing(of: place) {
       case .media:
         guard isProtected(place) else {
           leavesPacketsOut = true
-          return nil
+          return []
         }
       case .correction:
         provenRuns += 1
-        return nil
+        shortestRun = min(shortestRun, length)
+        return []
       case .missing:
-        // A protected number is media, and may yet be rebuilt.
-        guard provenRuns >= Self.runsOfProof, !isProtected(place), history.remembers(place) else {
-          return nil
-        }
-        return place
+        guard provenRuns >= Self.runsOfProof, isUnknown(place, in: history) else { return [] }
+        return [place] + restOfRun(around: place, in: history)
       }
       place -= 1
     }
-    return nil
+    return []
+  }
+
+  /// What else is missing of the run of correction packets that `place` was lost from.
+  ///
+  /// Media that only a lost correction packet protects look the same. But nothing of a picture
+  /// comes behind its marker bit, and a run is no longer than each before.
+  private func restOfRun(around place: Int64, in history: PacketHistory) -> [Int64] {
+    var length = 1
+    while history.standing(of: place + Int64(length)) == .correction, length < shortestRun {
+      length += 1
+    }
+    var missing: [Int64] = []
+    var before = place - 1
+    while history.standing(of: before) != .media {
+      length += 1
+      guard length <= shortestRun else { return [] }
+      if history.standing(of: before) == .missing {
+        guard isUnknown(before, in: history) else { return [] }
+        missing.append(before)
+      }
+      before -= 1
+    }
+    return history.hasMarker(at: before) ? missing : []
+  }
+
+  /// Whether nothing says what the missing `place` is.
+  ///
+  /// A protected number is media, and may yet be rebuilt.
+  private func isUnknown(_ place: Int64, in history: PacketHistory) -> Bool {
+    !isProtected(place) && history.remembers(place)
   }
 
   private func isProtected(_ place: Int64) -> Bool { protected[index(of: place)] == place }

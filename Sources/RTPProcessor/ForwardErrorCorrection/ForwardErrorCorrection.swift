@@ -268,10 +268,11 @@ struct ForwardErrorCorrection: Sendable {
   private mutating func findCorrections(
     before sequence: Int64, _ statistics: inout ForwardErrorCorrectionStatistics
   ) {
-    guard let place = coverage.lostCorrection(before: sequence, in: history) else { return }
-    history.record(place, media: nil)
-    statistics.lost += 1
-    findings.append(.lostCorrection(SequenceNumber(UInt16(truncatingIfNeeded: place))))
+    for place in coverage.lostCorrections(before: sequence, in: history) {
+      history.record(place, media: nil)
+      statistics.lost += 1
+      findings.append(.lostCorrection(SequenceNumber(UInt16(truncatingIfNeeded: place))))
+    }
   }
 }
 

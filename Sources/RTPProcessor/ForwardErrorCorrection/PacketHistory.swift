@@ -56,6 +56,12 @@ struct PacketHistory: Sendable {
     return slot.sequence == sequence && slot.standing == .media ? slot.bytes : nil
   }
 
+  /// Whether the media packet at `sequence` is there and has the marker bit.
+  func hasMarker(at sequence: Int64) -> Bool {
+    guard let packet = packet(at: sequence) else { return false }
+    return (packet.getInteger(at: packet.readerIndex + 1) ?? UInt8(0)) & 0x80 != 0
+  }
+
   /// Remembers a media packet, or that the number belongs to a correction packet.
   mutating func record(_ sequence: Int64, media packet: ByteBuffer?) {
     guard remembers(sequence) else { return }

@@ -160,7 +160,9 @@ extension RTPProcessor {
     let isOwn = configuration.payloadType.map { $0 == original.payloadType } ?? true
     let isNumbered =
       configuration.correctionFormats[original.payloadType]?.isNumberedWithMedia ?? false
-    guard isOwn || isNumbered else {
+    // Where several senders share a port, a repetition may be of another one's packet: it has
+    // another SSRC, which is not known, but also other timestamps.
+    guard isOwn || isNumbered, source.isNear(original.timestamp) else {
       statistics.repair.unneeded += 1
       return .retransmission
     }

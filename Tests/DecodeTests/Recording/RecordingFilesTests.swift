@@ -13,11 +13,14 @@ import Testing
 @Suite struct RecordingFilesTests {
   private static func lane(
     _ path: String, segment: Duration? = nil, keeping retention: [RetentionRule] = [],
-    onNews: @escaping @Sendable () -> Void = {}
+    among place: LivingOutputs.Place? = nil,
+    onNews: @escaping @Sendable () -> Void = {},
+    onError: @escaping @Sendable (any OutputFault) -> Void = { _ in }
   ) throws -> OutputLane {
     let format = try #require(catalogue.format(named: "mp4"))
     var configuration = OutputLane.Configuration(target: .path(path), format: format)
     configuration.policy = .block
+    configuration.place = place
     configuration.recording.segment = segment
     configuration.recording.retention = retention
     if NamePattern.isPattern(path) {
@@ -25,7 +28,7 @@ import Testing
     } else if segment != nil {
       configuration.recording.name = NamePattern(piecesOf: path)
     }
-    return try OutputLane(configuration, onNews: onNews)
+    return try OutputLane(configuration, onError: onError, onNews: onNews)
   }
 
   /// `count` times two seconds with two key pictures.
@@ -127,6 +130,65 @@ import Testing
     #expect(summary.error == nil && summary.files.count == 1)
     let names = try FileManager.default.contentsOfDirectory(atPath: folder("my%20dir"))
     #expect(names.count == 1)
+  }
+
+  @Test(
+    "a folder that comes late gets its files while other outputs go on, and loses none",
+    arguments: [("a-%Y.mp4", nil), ("a.mp4", "a.0001.mp4")])
+  func lateFolder(name: String, continuation: String?) async throws {
+    let folder = try TemporaryFolder()
+    let hasEnded = Mutex(false)
+    let outputs = LivingOutputs(count: 2) { hasEnded.withLock { $0 = true } }
+    let lane = try Self.lane(folder("late/" + name), among: outputs.place(0))
+    try await eventually { lane.events.count == 1 }
+    guard case .fileFailed(folder("late/" + name), .cannotOpen(_, ENOENT))? = lane.events.last.first
+    else { throw TimedOut(description: "\(lane.events.last)") }
+    #expect(lane.fault == nil)
+
+    // An earlier run has been here.
+    let earlier = "late/a.mp4"
+    try FileManager.default.createDirectory(
+      at: folder.url("late"), withIntermediateDirectories: false)
+    try Data("precious".utf8).write(to: folder.url(earlier))
+    Self.write(try Self.units(1)[0], to: lane)
+    try await eventually { lane.counters.written > 0 }
+    // It has begun, and so the run goes on without the other.
+    outputs.place(1).leave()
+    #expect(!hasEnded.withLock { $0 })
+    let summary = await lane.finish()
+    #expect(summary.counters.written == 60)
+    #expect(summary.files.count == 1)
+    if let continuation { #expect(summary.files == [folder("late/" + continuation)]) }
+    #expect(try folder.contents(earlier) == Array("precious".utf8))
+    guard case .incomplete(holes: 1, .cannotOpen)? = summary.error as? RecordingError else {
+      Issue.record("\(String(describing: summary.error))")
+      return
+    }
+  }
+
+  @Test(
+    "a folder that never comes ends the output at once, or the run with the last other output",
+    arguments: [1, 2], ["a-%Y.mp4", "a.mp4"])
+  func noFolder(count: Int, name: String) async throws {
+    let folder = try TemporaryFolder()
+    let ends = Mutex(0)
+    let outputs = LivingOutputs(count: count) { ends.withLock { $0 += 1 } }
+    let place = outputs.place(0)
+    let lane = try Self.lane(
+      folder("never/" + name), among: place, onError: { _ in place.leave() })
+    if count > 1 {
+      try await eventually { lane.events.count == 1 }
+      for unit in try Self.units(1)[0] { lane.write(unit) }
+      #expect(lane.fault == nil)
+      outputs.place(1).leave()
+    }
+    try await eventually { ends.withLock { $0 } == 1 }
+    let summary = await lane.finish()
+    let path = folder(name == "a.mp4" ? "never/a.mp4" : "never/")
+    #expect(summary.error as? OutputError == .cannotOpen(path: path, errno: ENOENT))
+    #expect(summary.counters.written == 0 && summary.files.count == 0)
+    #expect(lane.events.count == count - 1)
+    #expect(ends.withLock { $0 } == 1)
   }
 
   @Test("where no file can be written, old ones are deleted, so that there is room again")

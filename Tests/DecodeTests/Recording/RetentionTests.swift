@@ -17,6 +17,20 @@ import Testing
       isOpen: number == 4)
   }
 
+  /// What goes by `rules`, where the room of each file that goes is free at once.
+  private static func surplus(
+    of files: [StoredFile], by rules: [RetentionRule], free: Int64? = nil
+  ) -> (paths: [String], lacksRoom: Bool) {
+    var surplus = SurplusFiles(of: files.shuffled(), by: rules, at: now)
+    var free = free
+    var paths: [String] = []
+    while let file = surplus.next(free: free) {
+      paths.append(file.path)
+      free = free.map { $0 + file.bytes }
+    }
+    return (paths, surplus.lacksRoom)
+  }
+
   @Test(
     arguments: [
       ([], nil, []),
@@ -34,8 +48,8 @@ import Testing
       ([.bytes(450), .age(.seconds(2.5 * 3600))], nil, ["0", "1"]),
     ] as [([RetentionRule], Int64?, [String])])
   func theOldestGo(rules: [RetentionRule], free: Int64?, expected: [String]) {
-    let surplus = rules.surplus(of: Self.files.shuffled(), free: free, at: Self.now)
-    #expect(surplus.files.map(\.path) == expected)
+    let surplus = Self.surplus(of: Self.files, by: rules, free: free)
+    #expect(surplus.paths == expected)
     // Where a limit on the room costs all but one, that one stays, and it is said.
     #expect(surplus.lacksRoom == (expected.count == 3 && rules != [.bytes(200)]))
   }
@@ -45,20 +59,51 @@ import Testing
     let future = WallClockTime(nanoseconds: 500 * Self.hour)
     let files = ["x", "y"].map { StoredFile(path: $0, end: future, bytes: 100) } + Self.files
     for (limit, expected) in [(500, ["x", "y"]), (400, ["x", "y", "0"]), (700, [])] {
-      let surplus = [RetentionRule.bytes(Int64(limit))].surplus(
-        of: files.shuffled(), free: nil, at: Self.now)
-      #expect(surplus.files.map(\.path) == expected)
+      #expect(Self.surplus(of: files, by: [.bytes(Int64(limit))]).paths == expected)
     }
-    #expect(
-      [RetentionRule.age(.seconds(1))].surplus(of: files, free: nil, at: Self.now).files.count == 4)
+    #expect(Self.surplus(of: files, by: [.age(.seconds(1))]).paths.count == 4)
   }
 
   /// The newest file has the time of the server that keeps it.
   @Test func theClockOfAFileServerMayBeAhead() {
     let ahead = Self.now.advanced(byNanoseconds: 2_000_000_000)
     let files = Self.files + [StoredFile(path: "newest", end: ahead, bytes: 100)]
-    let surplus = [RetentionRule.bytes(300)].surplus(of: files.shuffled(), free: nil, at: Self.now)
-    #expect(surplus.files.map(\.path) == Self.files.prefix(Self.files.count - 2).map(\.path))
+    let surplus = Self.surplus(of: files, by: [.bytes(300)])
+    #expect(surplus.paths == Self.files.prefix(Self.files.count - 2).map(\.path))
+  }
+
+  @Test("What others free ends it, and what cannot be deleted frees nothing")
+  func otherRoom() {
+    var surplus = SurplusFiles(of: Self.files, by: [.free(1000)], at: Self.now)
+    let gone = [0, 0, 1000, 0].map { surplus.next(free: $0)?.path }
+    #expect(gone == ["0", "1", nil, nil])
+    #expect(!surplus.lacksRoom)
+  }
+
+  @Test(
+    "Cameras on one disk together delete what is missing, also where the room is shown late",
+    arguments: [false, true])
+  func oneDisk(showsLate: Bool) async throws {
+    let folder = try TemporaryFolder()
+    let cameras = (0..<8).map { "cam\($0)" }
+    for camera in cameras {
+      for second in 0..<4 {
+        try Data(count: 4096).write(to: folder.url("\(camera)-20200101T00000\(second)Z.mp4"))
+      }
+    }
+    let room = FileSystemRoom { _ in
+      showsLate ? 0 : Int64(8 * 4 - folder.names.count) * 4096
+    }
+    let retentions = try cameras.map { camera in
+      try Retention(
+        of: NamePattern(piecesOf: folder("\(camera).mp4")), keeping: [.free(3 * 4096)],
+        room: { _ in room })
+    }
+    for retention in retentions { retention.look() }
+    for retention in retentions { retention.finish() }
+    try await eventually { retentions.reduce(0) { $0 + $1.totals.files } >= 3 }
+    #expect(folder.names.count == 8 * 4 - 3)
+    #expect(retentions.allSatisfy { !$0.totals.lacksRoom })
   }
 
   @Test func whatHasAnotherNameStays() async throws {

@@ -117,7 +117,7 @@ extension FuzzTarget {
     for case .message(var text) in found {
       rewriting.note(request: text)
       _ = RTSPRewriting.clientPorts(in: text)
-      _ = RTSPRewriting.serverPorts(in: text)
+      _ = RTSPRewriting.server(in: text)
       RTSPRewriting.set(clientPort: 5000, in: &text)
       let passed = text.bytes.array
       try require(passed.count <= whole.count + 1000 + whole.count * 8, "\(passed.count) bytes")

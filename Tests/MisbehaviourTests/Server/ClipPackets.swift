@@ -21,7 +21,7 @@ struct ClipPackets: Sendable {
   /// The value of `sprop-parameter-sets`.
   let parameterSets: String
   /// As many bytes past the last packet's number as a sender report counts.
-  let stream: RTPStream
+  let account: SenderAccount
 
   /// Made once for all tests; H.264, a key picture in five, with parameter sets before each.
   static let shared = Result { try ClipPackets() }
@@ -43,15 +43,17 @@ struct ClipPackets: Sendable {
       initialTimestamp: Self.initialTimestamp)
     configuration.payloadType = 96
     var stream = RTPStream(configuration)
+    var account = SenderAccount(ssrc: configuration.ssrc)
     var packets: [Packet] = []
     var frames: [[ByteBuffer]] = []
     while let unit = try source.next().element {
       for packet in stream.packets(with: packetizer.packetize(unit)) {
+        account.add(octets: stream.octets(of: packet) ?? 0)
         packets.append(Packet(bytes: Array(packet.readableBytesView), frame: frames.count))
       }
       frames.append(unit.units)
     }
-    (self.packets, self.frames, self.stream) = (packets, frames, stream)
+    (self.packets, self.frames, self.account) = (packets, frames, account)
   }
 }
 

@@ -310,8 +310,8 @@ struct ScriptedServer: Sendable {
       )
       let bytes =
         step.what == .report
-        ? reports.report(on: clip.stream.account, timestamp: time, unixNanoseconds: clock)
-        : reports.goodbye(of: clip.stream.account, timestamp: time, unixNanoseconds: clock)
+        ? reports.report(on: clip.account, timestamp: time, unixNanoseconds: clock)
+        : reports.goodbye(of: clip.account, timestamp: time, unixNanoseconds: clock)
       carry(Array(bytes.readableBytesView), step, isControl: true, on: connection, at: now)
     case .raw: carry(step.bytes, step, on: connection, at: now)
     }

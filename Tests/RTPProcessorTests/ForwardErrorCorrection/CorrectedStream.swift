@@ -29,7 +29,7 @@ struct CorrectedStream {
 
   /// Sends `count` media packets, some with contributing sources, an extension or padding.
   mutating func sendMedia(_ count: Int, timestamp: UInt32) -> [ByteBuffer] {
-    let sent = (0..<count).map { _ in media(timestamp: timestamp) }
+    let sent = (1...count).map { media(timestamp: timestamp, isLast: $0 == count) }
     packets += sent
     return sent
   }
@@ -93,12 +93,12 @@ struct CorrectedStream {
     packets.append(packet)
   }
 
-  private mutating func media(timestamp: UInt32) -> ByteBuffer {
+  private mutating func media(timestamp: UInt32, isLast: Bool) -> ByteBuffer {
     var packet = ByteBuffer()
     let sources = noise.integer(below: 4) == 0 ? noise.integer(below: 4) : 0
     let isExtended = noise.integer(below: 4) == 0
     let padding = noise.integer(below: 4) == 0 ? 1 + noise.integer(below: 9) : 0
-    let marker = UInt8(noise.integer(below: 2)) << 7
+    let marker: UInt8 = isLast ? 0x80 : 0
     packet.writeMultipleIntegers(
       0x80 | (padding > 0 ? 0x20 : 0) | (isExtended ? 0x10 : 0) | UInt8(sources),
       Self.mediaType | marker, sequence, timestamp, UInt32(0xA))

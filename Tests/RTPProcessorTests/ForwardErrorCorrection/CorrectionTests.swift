@@ -62,6 +62,52 @@ struct CorrectionTests {
     #expect(slowest <= 6_000_000)
   }
 
+  /// Groups of nine packets, and behind each three that protect three of them.
+  private static func widerGroups(_ count: Int) -> CorrectedStream {
+    var stream = CorrectedStream(seed: 11)
+    for group in 0..<count {
+      let timestamp = UInt32(group) * 3000
+      let media = stream.sendMedia(9, timestamp: timestamp)
+      for part in 0..<3 {
+        let protected = Array(media[3 * part..<3 * part + 3])
+        stream.sendCorrection(
+          [.init(packets: protected, length: protected.longest)], timestamp: timestamp)
+      }
+    }
+    return stream
+  }
+
+  @Test("lost correction packets of a run are no loss, however many", arguments: 1..<8)
+  func severalCorrectionPacketsOfARun(mask: Int) {
+    let stream = Self.widerGroups(40)
+    var packets = stream.packets
+    for part in (0..<3).reversed() where mask & 1 << part != 0 {
+      packets.remove(at: 30 * 12 + 9 + part)
+    }
+    let session = played(packets)
+    Self.expectExact(session, stream.packets)
+    #expect(session.deliveries.count == 360)
+    #expect(session.reportedLosses.isEmpty)
+    #expect(session.statistics.unneeded == UInt64(mask.nonzeroBitCount))
+  }
+
+  /// Nothing tells a picture of one packet from a correction packet, where both are lost.
+  @Test func aLostPictureIsNotTakenForACorrectionPacket() {
+    var stream = CorrectedStream(seed: 12)
+    for group in 0..<40 {
+      let media = (0..<2).flatMap {
+        stream.sendMedia(1, timestamp: UInt32(2 * group + $0) * 3000)
+      }
+      stream.sendCorrection(
+        [.init(packets: media, length: media.longest)], timestamp: UInt32(2 * group + 1) * 3000)
+    }
+    var packets = stream.packets
+    packets.removeSubrange(91...92)
+    let session = played(packets)
+    #expect(session.statistics.lost > 0)
+    #expect(!session.reportedLosses.isEmpty)
+  }
+
   /// As browsers send them: RED around media and correction packets alike.
   @Test func correctionInRED() throws {
     let stream = Self.groups(40, of: 5, seed: 8)

@@ -15,16 +15,18 @@ import Testing
   }
 
   /// A retransmission packet with a packet that was numbered `number`.
-  private func retransmission(of number: UInt16, identity: UInt64) -> ByteBuffer {
+  private func retransmission(
+    of number: UInt16, identity: UInt64, at timestamp: UInt32 = 90_000
+  ) -> ByteBuffer {
     retransmission(
       [UInt8(number >> 8), UInt8(number & 0xFF)]
-        + (0..<8).map { UInt8(truncatingIfNeeded: identity >> (56 - 8 * $0)) })
+        + (0..<8).map { UInt8(truncatingIfNeeded: identity >> (56 - 8 * $0)) }, at: timestamp)
   }
 
   /// A retransmission packet with `payload`.
-  private func retransmission(_ payload: [UInt8]) -> ByteBuffer {
+  private func retransmission(_ payload: [UInt8], at timestamp: UInt32 = 90_000) -> ByteBuffer {
     var bytes = ByteBuffer()
-    bytes.writeMultipleIntegers(UInt8(0x80), UInt8(97), UInt16(7), UInt32(90_000), UInt32(0xB))
+    bytes.writeMultipleIntegers(UInt8(0x80), UInt8(97), UInt16(7), timestamp, UInt32(0xB))
     bytes.writeBytes(payload)
     return bytes
   }
@@ -57,6 +59,19 @@ import Testing
     #expect(session.deliveries.count == 12)
     #expect(session.statistics.recovered == 1)
     #expect(session.receive(sender.packet()) == .inOrder)
+  }
+
+  /// A gateway forwards two cameras to one port, whose numbers meet.
+  @Test func whatAnotherSenderRepeatsFillsNoGap() {
+    var sender = VirtualSender(sequence: 1000)
+    var session = VirtualSession.running(&sender, configuration: Self.configuration)
+    _ = sender.packet()
+    session.receive(sender.packet())
+    session.receive(retransmission(of: 1010, identity: 98, at: 0x8000_0000))
+    #expect(session.statistics.recovered == 0)
+    #expect(session.statistics.repair.unneeded == 1)
+    session.receive(retransmission(of: 1010, identity: 99))
+    #expect(session.statistics.recovered == 1)
   }
 
   /// Of the media it would be a clock, a count of packets and an end.

@@ -25,6 +25,7 @@ struct VirtualSender {
   private(set) var nextUnit: Instant?
   private var nextReport: Instant
   private var stream: RTPStream
+  private var account: SenderAccount
   private var packetizer: any Packetizer
   private var generator: SeededGenerator
   private var remaining: Int
@@ -51,6 +52,7 @@ struct VirtualSender {
       ssrc: ssrc, initialSequence: firstNumber, initialTimestamp: 1)
     configuration.payloadType = payloadType
     stream = RTPStream(configuration)
+    account = SenderAccount(ssrc: ssrc)
     packetizer = Packetization.nonInterleaved.packetizer(
       for: codec, payloadLimit: 400, aggregates: true)
     nextUnit = start
@@ -68,6 +70,7 @@ struct VirtualSender {
       packetsSent += packets.count
       nextNumber &+= UInt16(truncatingIfNeeded: packets.count)
       for packet in packets {
+        account.add(octets: stream.octets(of: packet) ?? 0)
         if answers, let number = packet.getInteger(at: packet.readerIndex + 2, as: UInt16.self) {
           history[number] = packet
         }
@@ -86,13 +89,13 @@ struct VirtualSender {
   /// The last thing that is said, with a goodbye.
   func goodbye(at now: Instant) -> Sending {
     let bytes = SenderReports().goodbye(
-      of: stream.account, timestamp: timestamp(at: now), unixNanoseconds: UInt64(now.nanoseconds))
+      of: account, timestamp: timestamp(at: now), unixNanoseconds: UInt64(now.nanoseconds))
     return Sending(bytes: bytes, channel: .control)
   }
 
   func report(at now: Instant) -> ByteBuffer {
     SenderReports().report(
-      on: stream.account, timestamp: timestamp(at: now), unixNanoseconds: UInt64(now.nanoseconds))
+      on: account, timestamp: timestamp(at: now), unixNanoseconds: UInt64(now.nanoseconds))
   }
 
   /// What answers an RTCP compound of the receiver.

@@ -157,6 +157,25 @@ struct DissectionTests {
     #expect(count == statistics.datagrams + statistics.frames)
   }
 
+  /// The clock of the machine that recorded was set, or two recordings are one file.
+  @Test func timeGoesOnWhereTheClockWasSetBack() {
+    let hour: Int64 = 3_600_000_000_000
+    let recorded = [hour, hour + 20, hour + 10, hour + 40, 0, 20, 30, 2 * hour, hour, hour + 10]
+    var dissection = Dissection()
+    var times: [Int64] = []
+    for time in recorded {
+      dissection.receive(
+        Recording(
+          time: time, content: .frame(FrameBytes.ethernet(Self.v4), LinkType(rawValue: 1)),
+          missing: 0)
+      ) { times.append($0.time) }
+    }
+    #expect(
+      times.map { $0 - hour } == [
+        0, 20, 20, 40, 40, 60, 70, 2 * hour + 40, 2 * hour + 40, 2 * hour + 50,
+      ])
+  }
+
   // MARK: Fragments
 
   private static let large = FrameBytes.udp(rtp(9, payload: 3000))

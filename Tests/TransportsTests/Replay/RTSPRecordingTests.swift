@@ -170,6 +170,31 @@ struct RTSPRecordingTests {
       streams.map { $0.description.formatParameters["sprop-parameter-sets"] } == ["Zzzz", "Zyyy"])
   }
 
+  /// A session whose media are datagrams says nothing for half a minute, beside many connections.
+  @Test func otherConnectionsDoNotMakeASessionForgotten() {
+    let answer = Self.server(hasMessages: true).getSlice(at: 0, length: 600) ?? ByteBuffer()
+    var dissection = Dissection()
+    func receive(_ bytes: ByteBuffer, sequence: UInt32, to port: UInt16) {
+      dissection.receive(
+        Recording(
+          time: 1,
+          content: .frame(
+            FrameBytes.ethernet(
+              FrameBytes.ipv4(FrameBytes.tcp(bytes, sequence: sequence, to: port), number: 6)),
+            LinkType(rawValue: 1)), missing: 0)
+      ) { _ in }
+    }
+    receive(answer, sequence: 100, to: 40_000)
+    #expect(dissection.descriptions.count == 1)
+    for port in UInt16(1000)..<1500 {
+      receive(ByteBuffer(string: "GET / HTTP/1.1"), sequence: 1, to: port)
+    }
+    #expect(dissection.descriptions.count == 1)
+    // Nor are more of them kept than fit.
+    for port in UInt16(2000)..<2500 { receive(answer, sequence: 100, to: port) }
+    #expect(dissection.descriptions.count == Dissection.maximumDescribed)
+  }
+
   @Test func segmentsThatWereNotRecordedCostTheirPacketsAlone() async throws {
     var frames = Self.frames(of: Self.server(hasMessages: true), seed: 2, isImpaired: false)
     for index in [100, 60] { frames.remove(at: index) }

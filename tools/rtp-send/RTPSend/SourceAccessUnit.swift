@@ -23,6 +23,11 @@ public struct SourceAccessUnit: Sendable, Equatable {
   }
 }
 
+extension SourceAccessUnit {
+  /// When it is shown, if decoding can begin here.
+  var key: Int64? { isRandomAccess ? presentationTicks : nil }
+}
+
 /// What a source, or a stage behind it, has to give.
 public enum Supply<Element> {
   case next(Element)

@@ -1,5 +1,7 @@
+import Foundation
 import NIOCore
 import RTPWire
+import TestSupport
 import Testing
 
 @testable import RTPSend
@@ -69,6 +71,20 @@ import Testing
     }
     let numbers = sent[0].first.map(\.item)
     #expect(numbers == .picture(0, sequence: 65_530, timestamp: 0xFFFF_FFF0))
+  }
+
+  /// FFmpeg's transport streams begin at 1.4 s, and the reports of the streams at 0.
+  @Test func aFileMayBeginAtAnyTime() throws {
+    let folder = try TemporaryFolder()
+    let file = folder.url("a.ts")
+    try FFmpeg.makeClip(file, frames: 10, ["-c:v", "libx264", "-bf", "0"])
+    let loop = try PacketLoop(
+      PacketFeed.Configuration(
+        recipe: .file(path: file.path),
+        stream: RTPStream.Configuration(ssrc: 1, initialSequence: 0, initialTimestamp: 0)))
+    for picture in loop.pictures {
+      #expect(loop.packets[picture.packets].allSatisfy { $0.ticks == picture.ticks })
+    }
   }
 
   @Test func aLimitEndsEachStreamWithOneGoodbye() throws {

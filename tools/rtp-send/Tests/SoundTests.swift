@@ -100,6 +100,18 @@ import Testing
     #expect(source.configuration == [0x12, 0x10])
   }
 
+  /// A decoder of HE-AAC gives twice the rate, and two channels out of one: that is what
+  /// libavformat says of such a stream.
+  @Test func theHeaderOfADTSSaysWhatIsSent() {
+    let header = AudioSpecificConfig(rate: 24_000, channels: 1).adtsHeader(of: 100)
+    let config = AudioSpecificConfig(
+      describing: ByteBuffer(bytes: header), rate: 48_000, channels: 2)
+    #expect(config.rate == 24_000)
+    #expect(config.channels == 1)
+    let silent = AudioSpecificConfig(describing: nil, rate: 44_100, channels: 2)
+    #expect(silent.rate == 44_100 && silent.channels == 2)
+  }
+
   @Test(arguments: [
     ("pcmu", 20, 1400, 160), ("pcma/8000/2", 20, 1400, 320), ("l16", 20, 1400, 1400),
     ("l24/48000/1", 1, 1400, 144), ("l8", 5, 100, 100), ("g722", 30, 1400, 240),

@@ -45,6 +45,58 @@ import Testing
     units.indices.sorted { units[$0].presentationTicks < units[$1].presentationTicks }
   }
 
+  /// One picture in fifteen seconds, as slides are recorded; the file says how long each is.
+  @Test(arguments: ["mp4", "mkv"]) func longPicturesKeepTheirTime(ending: String) async throws {
+    let folder = try TemporaryFolder()
+    let file = folder.url("slides.\(ending)")
+    _ = try await FFmpeg.run([
+      "-f", "lavfi", "-i", "testsrc2=size=128x96:rate=1/15:duration=60", "-c:v", "libx264", "-bf",
+      "0", file.path,
+    ])
+    let seconds = try read(file).map { $0.presentationTicks / 90_000 }
+    #expect(seconds == [0, 15, 30, 45])
+  }
+
+  /// Two recordings in one file, the second of which begins hours later: it follows at once, and
+  /// its tracks stay together.
+  @Test func whatIsJoinedLeavesNoGap() async throws {
+    let folder = try TemporaryFolder()
+    var joined = Data()
+    for offset in ["0", "18000"] {
+      joined += try FFmpeg.made(
+        [
+          "-f", "lavfi", "-i", "testsrc2=size=128x96:rate=25:duration=2", "-f", "lavfi", "-i",
+          "sine=duration=2", "-c:v", "libx264", "-bf", "0", "-c:a", "aac", "-output_ts_offset",
+          offset,
+        ], ending: "ts")
+    }
+    let file = folder.url("joined.ts")
+    try joined.write(to: file)
+    let pictures = try read(file).map { Double($0.presentationTicks) / 90_000 }
+    let source = try SoundFileSource(path: file.path, clockDeviation: 0)
+    var sounds: [Double] = []
+    while let unit = try source.next().element {
+      sounds.append(Double(unit.presentationTicks) / Double(source.format.clockRate))
+    }
+    try #require(pictures.count == 100 && sounds.count % 2 == 0)
+    let steps = zip(pictures, pictures.dropFirst()).map { $1 - $0 }
+    #expect(steps.allSatisfy { (0.02...0.2).contains($0) })
+    let moved = pictures[50] - pictures[0]
+    #expect(abs(sounds[sounds.count / 2] - sounds[0] - moved) < 0.005)
+  }
+
+  /// Beside sound that goes on, a picture that lasts is no break.
+  @Test func picturesThatPauseBesideSoundKeepTheirTime() async throws {
+    let folder = try TemporaryFolder()
+    let file = folder.url("paused.ts")
+    _ = try await FFmpeg.run([
+      "-f", "lavfi", "-i", "testsrc2=size=128x96:rate=1/12:duration=36", "-f", "lavfi", "-i",
+      "sine=duration=36", "-c:v", "libx264", "-bf", "0", "-c:a", "aac", file.path,
+    ])
+    let times = try read(file).map(\.presentationTicks)
+    #expect(times.map { ($0 - times[0]) / 90_000 } == [0, 12, 24])
+  }
+
   @Test func elementaryStreamsTakeTheRateThatIsGivenOrTheirOwn() async throws {
     let folder = try TemporaryFolder()
     let file = folder.url("clip.h264")

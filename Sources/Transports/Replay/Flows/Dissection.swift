@@ -5,6 +5,11 @@ internal import RTPWire
 struct Dissection: Sendable {
   /// The most connections followed; the one silent for longest makes room.
   static let maximumConnections = 64
+  /// The most of those in which media were described: such a connection may be silent for long
+  /// beside its media, and hardly anything is kept of it.
+  static let maximumDescribed = 256
+  /// How far records of several interfaces may be out of order.
+  private static let greatestDisorder: Int64 = 10_000_000_000
 
   private(set) var statistics = DissectionStatistics()
   /// What is said of the media from outside the file.
@@ -17,6 +22,8 @@ struct Dissection: Sendable {
   private var order: [Connection] = []
   /// The time of the latest record; 0 before the first one with a time.
   private var time: Int64 = 0
+  /// How far the clock of the machine that recorded was set back meanwhile.
+  private var setBack: Int64 = 0
 
   /// A TCP connection in both directions.
   private struct Connection: Hashable {
@@ -69,8 +76,7 @@ struct Dissection: Sendable {
 
   /// Examines a record, and hands out possible RTP or RTCP in it.
   mutating func receive(_ recording: Recording, _ body: (CarriedPacket) -> Void) {
-    // Records of several interfaces may be slightly out of order.
-    if let recorded = recording.time { time = max(time, recorded) }
+    if let recorded = recording.time { note(recorded) }
     switch recording.content {
     case .description(let text):
       guard comments.count < Self.maximumComments,
@@ -91,6 +97,16 @@ struct Dissection: Sendable {
         if recording.missing > 0 { statistics.cut += 1 } else { statistics.malformed += 1 }
       case .unsupported: statistics.unsupportedLink += 1
       }
+    }
+  }
+
+  /// Goes on to the time of a record.
+  private mutating func note(_ recorded: Int64) {
+    let next = recorded.addingSaturating(setBack)
+    if next < time.subtractingSaturating(Self.greatestDisorder) {
+      setBack = time.subtractingSaturating(recorded)
+    } else {
+      time = max(time, next)
     }
   }
 
@@ -175,8 +191,18 @@ struct Dissection: Sendable {
     if order.last == connection { return }
     order.removeAll { $0 == connection }
     order.append(connection)
-    guard order.count > Self.maximumConnections else { return }
-    connections.removeValue(forKey: order.removeFirst())
+    makeRoom(described: true, limit: Self.maximumDescribed)
+    makeRoom(described: false, limit: Self.maximumConnections)
+  }
+
+  /// Forgets the connection that has been silent for longest, where there are too many of its kind.
+  private mutating func makeRoom(described: Bool, limit: Int) {
+    guard order.count > limit else { return }
+    let alike = order.indices.filter {
+      (connections[order[$0]]?.description != nil) == described
+    }
+    guard alike.count > limit, let first = alike.first else { return }
+    connections.removeValue(forKey: order.remove(at: first))
   }
 
   private mutating func hand(

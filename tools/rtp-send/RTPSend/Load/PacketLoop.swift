@@ -5,7 +5,7 @@ struct PacketLoop: Sendable {
   struct Packet: Sendable {
     /// Its payload in ``PacketLoop/bytes``.
     var payload: Range<Int>
-    /// From the start of the loop.
+    /// When its picture is shown, from the start of the loop.
     var ticks: Int64
     var marker: Bool
   }
@@ -57,6 +57,8 @@ struct PacketLoop: Sendable {
     }
     // A single picture is sent as often as one of 30 a second.
     ticks = max(1, last.ticks - first.ticks + (interval > 0 ? interval : 3000))
+    // A file may begin at any time, of which the reports of the streams know nothing.
     for index in pictures.indices { pictures[index].ticks -= first.ticks }
+    for index in packets.indices { packets[index].ticks -= first.ticks }
   }
 }

@@ -24,7 +24,8 @@ public struct H264InterleavedPacketizer: Packetizer {
 
   public mutating func packetize(_ unit: SourceAccessUnit) -> [RTPPayload] {
     let units = unit.units.filter { $0.readableBytes > 0 }
-    return payloads(of: interleaver.push(units, ticks: unit.presentationTicks))
+    return payloads(
+      of: interleaver.push(units, ticks: unit.presentationTicks, isKey: unit.isRandomAccess))
   }
 
   public mutating func finish() -> [RTPPayload] { payloads(of: interleaver.finish()) }
@@ -55,7 +56,8 @@ public struct H264InterleavedPacketizer: Packetizer {
     for (index, bytes) in fragments.enumerated() {
       let isLast = index == fragments.count - 1
       payloads.append(
-        RTPPayload(bytes: bytes, ticks: item.ticks, marker: isLast && item.endsAccessUnit))
+        RTPPayload(
+          bytes: bytes, ticks: item.ticks, marker: isLast && item.endsAccessUnit, key: [item].key))
     }
   }
 
@@ -112,7 +114,8 @@ public struct H264InterleavedPacketizer: Packetizer {
       }
       bytes.writeImmutableBuffer(item.unit)
     }
-    payloads.append(RTPPayload(bytes: bytes, ticks: ticks, marker: last.endsAccessUnit))
+    payloads.append(
+      RTPPayload(bytes: bytes, ticks: ticks, marker: last.endsAccessUnit, key: group.key))
     group.removeAll()
   }
 }

@@ -29,7 +29,8 @@ public struct H264Packetizer: Packetizer {
     flush(&aggregate, into: &payloads)
     let last = payloads.count - 1
     return payloads.enumerated().map { index, bytes in
-      RTPPayload(bytes: bytes, ticks: unit.presentationTicks, marker: index == last)
+      RTPPayload(
+        bytes: bytes, ticks: unit.presentationTicks, marker: index == last, key: unit.key)
     }
   }
 

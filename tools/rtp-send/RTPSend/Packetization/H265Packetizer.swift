@@ -24,13 +24,15 @@ public struct H265Packetizer: Packetizer {
   public mutating func packetize(_ unit: SourceAccessUnit) -> [RTPPayload] {
     let units = unit.units.filter { $0.readableBytes >= 2 }
     if interleaver != nil {
-      return payloads(of: interleaver?.push(units, ticks: unit.presentationTicks) ?? [])
+      let items = interleaver?.push(
+        units, ticks: unit.presentationTicks, isKey: unit.isRandomAccess)
+      return payloads(of: items ?? [])
     }
     return payloads(
       of: units.enumerated().map { index, bytes in
         Interleaver.Item(
           unit: bytes, ticks: unit.presentationTicks, number: 0,
-          endsAccessUnit: index == units.count - 1)
+          endsAccessUnit: index == units.count - 1, isKey: unit.isRandomAccess)
       })
   }
 
@@ -100,7 +102,8 @@ public struct H265Packetizer: Packetizer {
         bytes.writeImmutableBuffer(item.unit)
       }
     }
-    payloads.append(RTPPayload(bytes: bytes, ticks: first.ticks, marker: last.endsAccessUnit))
+    payloads.append(
+      RTPPayload(bytes: bytes, ticks: first.ticks, marker: last.endsAccessUnit, key: group.key))
     group.removeAll()
   }
 
@@ -129,7 +132,8 @@ public struct H265Packetizer: Packetizer {
       if isFirst, isNumbered { bytes.writeInteger(item.number) }
       bytes.writeImmutableBuffer(fragment)
       payloads.append(
-        RTPPayload(bytes: bytes, ticks: item.ticks, marker: isLast && item.endsAccessUnit))
+        RTPPayload(
+          bytes: bytes, ticks: item.ticks, marker: isLast && item.endsAccessUnit, key: [item].key))
     }
   }
 }

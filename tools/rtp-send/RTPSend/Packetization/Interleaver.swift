@@ -22,6 +22,8 @@ public struct Interleaver: Sendable {
     public var number: UInt16
     /// True on the unit of an access unit that is sent last.
     public var endsAccessUnit: Bool
+    /// Whether decoding can begin at its access unit.
+    public var isKey = false
   }
 
   private var held: [Entry] = []
@@ -38,11 +40,12 @@ public struct Interleaver: Sendable {
   public init(first: UInt16 = 65_530) { nextNumber = first }
 
   /// Takes the NAL units of one access unit and returns the windows that became full.
-  public mutating func push(_ units: [ByteBuffer], ticks: Int64) -> [Item] {
+  public mutating func push(_ units: [ByteBuffer], ticks: Int64, isKey: Bool = false) -> [Item] {
     accessUnit &+= 1
     var out: [Item] = []
     for (index, unit) in units.enumerated() {
-      let item = Item(unit: unit, ticks: ticks, number: nextNumber, endsAccessUnit: false)
+      let item = Item(
+        unit: unit, ticks: ticks, number: nextNumber, endsAccessUnit: false, isKey: isKey)
       let isFinal = index == units.count - 1
       held.append(Entry(item: item, accessUnit: accessUnit, isFinal: isFinal))
       nextNumber &+= 1
@@ -68,4 +71,9 @@ public struct Interleaver: Sendable {
     }
     return items.reversed()
   }
+}
+
+extension Collection<Interleaver.Item> {
+  /// The time of the latest picture among them at which decoding can begin.
+  var key: Int64? { lazy.filter(\.isKey).map(\.ticks).max() }
 }

@@ -21,11 +21,16 @@ public struct RTPPayload: Sendable, Equatable {
   /// True on the last packet of an access unit (RFC 6184 §5.1, RFC 7798 §4.1), and of sound that
   /// has none on the first one behind a silence (RFC 3551 §4.1).
   public var marker: Bool
+  /// The time of the latest picture of which it holds anything and at which decoding can begin, if
+  /// there is one; not that of the packet where pictures of several times share it (RFC 6184
+  /// §5.7.2).
+  public var key: Int64?
 
-  public init(bytes: ByteBuffer, ticks: Int64, marker: Bool) {
+  public init(bytes: ByteBuffer, ticks: Int64, marker: Bool, key: Int64? = nil) {
     self.bytes = bytes
     self.ticks = ticks
     self.marker = marker
+    self.key = key
   }
 
   /// An empty buffer for a payload of `capacity` bytes, with room for the RTP header before it.

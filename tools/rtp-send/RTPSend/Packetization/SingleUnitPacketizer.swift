@@ -13,7 +13,7 @@ public struct SingleUnitPacketizer: Packetizer {
     return units.enumerated().map { index, bytes in
       RTPPayload(
         bytes: RTPPayload.copy(of: bytes), ticks: unit.presentationTicks,
-        marker: index == units.count - 1)
+        marker: index == units.count - 1, key: unit.key)
     }
   }
 

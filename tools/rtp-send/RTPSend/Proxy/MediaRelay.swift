@@ -15,7 +15,8 @@ final class MediaRelay {
   /// Where RTSP goes, which sends the media too, unless the answer names another host.
   private let target: SocketAddress
   private var server: SocketAddress?
-  private var serverPorts = (media: 0, control: 0)
+  /// Where it listens, by channels: as it said, or where its datagrams come from.
+  private var listening: [SocketAddress?] = [nil, nil]
 
   init(
     near: [DatagramPort], far: [DatagramPort], client: SocketAddress, target: SocketAddress,
@@ -40,6 +41,7 @@ final class MediaRelay {
       }
       far[channel].onDatagram = { [weak self] bytes, origin in
         guard let self, isOfServer(origin) else { return }
+        listening[channel] = listening[channel] ?? origin
         driver.offer(bytes, .toClient, channel: channel)
       }
       for port in [near[channel], far[channel]] {
@@ -53,10 +55,11 @@ final class MediaRelay {
   var nearPort: Int { near[0].port }
   var farPort: Int { far[0].port }
 
-  /// Says where the server listens.
-  func connect(to address: SocketAddress, media: Int, control: Int) {
+  /// Says where the server is, and on which ports it listens, if that is known.
+  func connect(to address: SocketAddress, _ ports: (media: Int, control: Int)?) {
     server = address
-    serverPorts = (media, control)
+    guard let ports else { return }
+    listening = [address.with(port: ports.media), address.with(port: ports.control)]
   }
 
   /// Servers behind address translation name a host that they do not send from.
@@ -73,9 +76,8 @@ final class MediaRelay {
       let port = channel == 0 ? ports.media : ports.control
       near[channel].write(departure.bytes, to: client.with(port: port))
     case .toServer:
-      guard let server else { return }
-      let port = channel == 0 ? serverPorts.media : serverPorts.control
-      far[channel].write(departure.bytes, to: server.with(port: port))
+      guard let address = listening[channel] else { return }
+      far[channel].write(departure.bytes, to: address)
     }
   }
 }

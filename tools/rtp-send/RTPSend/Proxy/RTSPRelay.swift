@@ -189,12 +189,12 @@ final class RTSPRelay {
     var response = response
     rewriting.redirect(&response)
     if let number = response["CSeq"], let (url, media) = setups.removeValue(forKey: number) {
-      if let ports = RTSPRewriting.serverPorts(in: response) {
+      if let server = RTSPRewriting.server(in: response) {
         var source = target
-        if let named = ports.source.flatMap({ try? SocketAddress(ipAddress: $0, port: 0) }) {
+        if let named = server.source.flatMap({ try? SocketAddress(ipAddress: $0, port: 0) }) {
           source = named
         }
-        media.connect(to: source, media: ports.media, control: ports.control)
+        media.connect(to: source, server.ports)
         RTSPRewriting.set(
           serverPort: media.nearPort, address: client.localAddress?.ipAddress ?? "",
           clientPorts: media.ports, in: &response)

@@ -50,14 +50,20 @@ struct RTSPRewriting {
     }.joined(separator: ",")
   }
 
-  /// Where the server says that its media comes from.
-  static func serverPorts(
+  /// Where the server says that its media comes from, or `nil` if none comes in datagrams.
+  ///
+  /// It need not name ports (RFC 2326 §12.39), nor anything else where it takes what was offered.
+  static func server(
     in response: RTSPText
-  ) -> (source: String?, media: Int, control: Int)? {
-    guard (200..<300).contains(response.status), let transport = response["Transport"],
-      let ports = ports("server_port", in: transport)
-    else { return nil }
-    return (parameter("source", in: transport), ports.media, ports.control)
+  ) -> (source: String?, ports: (media: Int, control: Int)?)? {
+    guard (200..<300).contains(response.status) else { return nil }
+    let transport = response["Transport"] ?? ""
+    let parts = transport.split(separator: ";").map { $0.lowercased().filter { $0 != " " } }
+    let isElsewhere = parts.contains {
+      $0.hasSuffix("/tcp") || $0.hasPrefix("interleaved=") || $0 == "multicast"
+    }
+    guard !isElsewhere else { return nil }
+    return (parameter("source", in: transport), ports("server_port", in: transport))
   }
 
   /// Replaces the server's ports by those of the proxy, and the proxy's by those of the client.

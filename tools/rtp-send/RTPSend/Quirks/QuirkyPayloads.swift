@@ -71,6 +71,8 @@ struct QuirkyPayloads {
       payloads += packetizer.packetize(part).map { payload in
         var payload = payload
         payload.marker = payload.marker && quirks.contains(.markerAfterParameterSets)
+        // Whatever time they have, they belong to their picture.
+        payload.key = unit.key ?? payload.key
         return payload
       }
     }

@@ -74,7 +74,9 @@ extension Delivery {
       let elapsed = Double(start.nanoseconds(to: now)) * speed
       time = origin.addingSaturating(Int64(clamping: elapsed))
     }
+    // Behind a restart the new timestamps hold for what has been sent under them.
     let feed = tracks[index].feed
-    return feed.stream.timestamp(of: feed.clock.ticks(of: time))
+    let first = tracks[index].firstTimestamp ?? feed.stream.timestamp(of: 0)
+    return first &+ UInt32(truncatingIfNeeded: feed.clock.ticks(of: time))
   }
 }

@@ -34,8 +34,6 @@ public struct Delivery {
   var timeline = Timeline()
   /// Since when nothing is due.
   var heldSince: Instant?
-  /// Timestamps of key pictures that are remembered, while their packets are on their way.
-  private static let keyMemory = 32
   /// The clock starts with the first packet, which was not there yet when it was to start.
   private var isWaitingForFirst = false
   /// What media time it is, where packets are sent as they come.
@@ -71,6 +69,9 @@ public struct Delivery {
 
   /// The streams of the tracks, in their order.
   public var streams: [RTPStream] { tracks.map(\.feed.stream) }
+  /// What the network has been given of the tracks, in their order; `nil` of those that have begun
+  /// with nothing.
+  var accounts: [SenderAccount?] { tracks.map(\.account) }
   /// Access units taken from the source of the first track.
   public var frameCount: Int { tracks.first?.feed.frameCount ?? 0 }
   /// The sums of all tracks.
@@ -117,7 +118,7 @@ public struct Delivery {
   public mutating func prepare() throws {
     for index in tracks.indices {
       while !tracks[index].isFeedEmpty, tracks[index].queue.count < wantedCount {
-        let supply = try tracks[index].feed.next()
+        let supply = try tracks[index].feed.next(before: cut)
         tracks[index].isWaiting = false
         if case .nothingYet = supply {
           tracks[index].isWaiting = true
@@ -129,16 +130,11 @@ public struct Delivery {
           break
         }
         let time = tracks[index].feed.clock.nanoseconds(of: batch.ticks)
-        guard time < cut else {
-          tracks[index].isFeedEmpty = true
-          break
-        }
-        if batch.isRandomAccess, let key = batch.packets.first?.bytes.rtpTimestamp {
-          if tracks[index].keys.count >= Self.keyMemory { tracks[index].keys.removeFirst() }
-          tracks[index].keys.append(key)
-        }
+        let firstTimestamp = tracks[index].feed.stream.timestamp(of: 0)
         for packet in batch.packets {
-          tracks[index].queue.append(Track.Entry(packet: packet, time: time))
+          tracks[index].noteKey(of: packet)
+          tracks[index].append(
+            Track.Entry(packet: packet, time: time, firstTimestamp: firstTimestamp))
         }
       }
     }
@@ -169,6 +165,7 @@ public struct Delivery {
       let isDueNow = pacing == .unpaced || tracks[index].feed.isLive
       let time = isDueNow ? now : due(entry, ofTrack: index)
       tracks[index].network.offer(entry.packet.bytes, label: entry.packet.portOffset, at: time)
+      tracks[index].noteOffered(entry)
       lastTime = max(lastTime, entry.time)
       if tracks[index].feed.isLive { liveClock.note(entry.time, at: now) }
       offered += 1
@@ -198,7 +195,7 @@ public struct Delivery {
       packet.isAmongMedia = release.label == Self.amongMedia
       if packet.isAmongMedia { packet.portOffset = tracks[index].portOffset }
     } else {
-      packet.isKey = !release.isGarbage && isKey(release.bytes, ofTrack: index)
+      packet.key = release.isGarbage ? nil : tracks[index].key(of: release.bytes)
       packet.isAnswer = release.kind == .answer
     }
     return packet
@@ -209,14 +206,6 @@ public struct Delivery {
 
   /// Whether nothing is due, whatever there is.
   var isHeld: Bool { heldSince != nil }
-
-  private func isKey(_ packet: ByteBuffer, ofTrack index: Int) -> Bool {
-    guard tracks[index].feed.hasPictures else {
-      return !tracks.contains { $0.feed.hasPictures }
-    }
-    guard let timestamp = packet.rtpTimestamp else { return false }
-    return tracks[index].keys.contains(timestamp)
-  }
 
   /// What the networks decided since the last call, if they record it.
   public mutating func takeVerdicts() -> [Verdict] {
@@ -299,6 +288,8 @@ public struct Delivery {
 extension ByteBuffer {
   /// The sequence number of an RTP packet, which SRTP leaves in clear.
   var rtpSequence: UInt16? { getInteger(at: readerIndex + 2) }
+  /// The SSRC of an RTP packet.
+  var rtpSSRC: UInt32? { getInteger(at: readerIndex + 8) }
   /// The timestamp of an RTP packet.
   var rtpTimestamp: UInt32? { getInteger(at: readerIndex + 4) }
 }

@@ -84,8 +84,12 @@ public struct PacketFeed {
     var goesToControlPort: Bool { isControl && !isAmongMedia }
     /// Whether a receiver asked for it.
     var isAnswer = false
-    /// Whether it is part of a picture at which decoding can begin; without pictures, any packet.
-    var isKey = false
+    /// The time, in ticks, of the latest picture of which it holds anything and at which decoding
+    /// can begin, if there is one.
+    var key: Int64?
+    var isKey: Bool { key != nil }
+    /// Its bytes of payload, if sender reports count it.
+    var octets: UInt32?
   }
 
   /// The packets that one access unit completed.
@@ -94,7 +98,6 @@ public struct PacketFeed {
     /// When they are due in real time, in ticks of the clock, on the timeline of the first
     /// repetition.
     public var ticks: Int64
-    var isRandomAccess = false
   }
 
   /// Whether the track has pictures.
@@ -165,31 +168,49 @@ public struct PacketFeed {
   /// Leaves out what came since nothing was taken, up to the newest key picture.
   func rejoin() { payloads.rejoin() }
 
-  /// The next packets.
+  /// The next packets, if they are due before a media time, in nanoseconds; otherwise, the end.
   ///
   /// - Throws: ``SendError`` when the source cannot be read on.
-  public mutating func next() throws -> Supply<Batch> {
+  public mutating func next(before end: Int64 = .max) throws -> Supply<Batch> {
     while true {
       let supply = try payloads.next()
       if case .nothingYet = supply { return .nothingYet }
       guard let batch = supply.element else { break }
+      // What is not sent takes no numbers.
+      guard clock.nanoseconds(of: batch.ticks) < end else { return .end }
       lastTicks = batch.ticks
       happen(until: clock.nanoseconds(of: batch.ticks))
       if batch.isRandomAccess {
         keyPictures.satisfy()
         stream.beginGroupOfPictures(changesSource: batch.quirks.contains(.ssrcPerGroup))
       }
-      let packets = try finished(
-        stream.packets(with: batch.payloads).flatMap { quirky.apply(batch.quirks, to: $0) })
-      if !packets.isEmpty {
-        return .next(
-          Batch(packets: packets, ticks: batch.ticks, isRandomAccess: batch.isRandomAccess))
-      }
+      let packets = try packets(of: batch)
+      if !packets.isEmpty { return .next(Batch(packets: packets, ticks: batch.ticks)) }
     }
     guard !isFinished else { return .end }
     isFinished = true
-    let packets = try finished(stream.finish()) + (matrix?.finish() ?? [])
+    var packets: [Packet] = []
+    for packet in stream.finish() { packets += try finished(packet) }
+    packets += matrix?.finish() ?? []
     return packets.isEmpty ? .end : .next(Batch(packets: packets, ticks: lastTicks))
+  }
+
+  /// The packets of payloads; what interleaving holds back has its packets later.
+  private mutating func packets(of batch: PayloadBatch) throws -> [Packet] {
+    // By timestamps, which correction packets share.
+    var keys: [UInt32: Int64] = [:]
+    for payload in batch.payloads {
+      guard let key = payload.key else { continue }
+      let timestamp = stream.timestamp(of: payload.ticks)
+      keys[timestamp] = max(key, keys[timestamp] ?? key)
+    }
+    var packets: [Packet] = []
+    packets.reserveCapacity(batch.payloads.count)
+    for packet in stream.packets(with: batch.payloads) {
+      packets += try finished(
+        packet, batch.quirks, key: packet.rtpTimestamp.flatMap { keys[$0] })
+    }
+    return packets
   }
 
   /// Lets happen to the stream what the plan has up to a media time.
@@ -275,15 +296,19 @@ public struct PacketFeed {
     return packets.map { Packet(bytes: $0, portOffset: offset) }
   }
 
-  /// The packets in the form in which they are sent, with correction packets for other ports.
-  private mutating func finished(_ packets: [ByteBuffer]) throws -> [Packet] {
+  /// A packet in the form in which it is sent, with those that quirks add, and correction packets
+  /// for other ports.
+  private mutating func finished(
+    _ packet: ByteBuffer, _ quirks: Set<Quirk> = [], key: Int64? = nil
+  ) throws -> [Packet] {
     let isKept = requests.requests.contains(.nack)
+    // What quirks add is not counted: it has no number of its own.
+    var octets = stream.octets(of: packet)
     var finished: [Packet] = []
-    finished.reserveCapacity(packets.count)
-    for packet in packets {
+    for packet in quirky.apply(quirks, to: packet) {
       let sent = try protected(packet)
       if isKept || protector != nil { answers.remember(packet, sentAs: sent) }
-      finished.append(Packet(bytes: sent))
+      finished.append(Packet(bytes: sent, key: key, octets: octets.take()))
       if let correction = matrix?.add(packet) { finished += correction }
     }
     return finished

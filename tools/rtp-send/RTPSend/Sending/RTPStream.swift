@@ -65,12 +65,6 @@ public struct RTPStream: Sendable {
   }
 
   public private(set) var ssrc: UInt32
-  /// Packets and payload bytes sent under the present SSRC, as sender reports count them.
-  public private(set) var packetCount: UInt32 = 0
-  public private(set) var octetCount: UInt32 = 0
-  public var account: SenderAccount {
-    SenderAccount(ssrc: ssrc, packetCount: packetCount, octetCount: octetCount)
-  }
 
   private let configuration: Configuration
   private var sequence: SequenceNumber
@@ -151,9 +145,16 @@ public struct RTPStream: Sendable {
     return packets
   }
 
+  /// The payload bytes of one of its packets as sender reports count them (RFC 3550 §6.4.1); `nil`
+  /// for correction packets with a source of their own.
+  public func octets(of packet: ByteBuffer) -> UInt32? {
+    guard packet.rtpSSRC != correctionSSRC else { return nil }
+    return UInt32(clamping: packet.readableBytes - RTPPacket.minimumLength)
+  }
+
   /// Gives the numbers again of the last packets, which were never sent.
   mutating func takeBack(_ packets: [ByteBuffer]) {
-    let own = packets.filter { $0.getInteger(at: $0.readerIndex + 8) == ssrc }
+    let own = packets.filter { $0.rtpSSRC == ssrc }
     guard let first = own.first?.rtpSequence else { return }
     sequence = SequenceNumber(first)
     for packet in own {
@@ -161,9 +162,6 @@ public struct RTPStream: Sendable {
       let place = packet.readerIndex + (isEnclosed ? RTPPacket.minimumLength : 1)
       let type = packet.getInteger(at: place, as: UInt8.self) ?? 0
       if type & 0x7F == configuration.payloadType & 0x7F { total -= 1 }
-      packetCount &-= 1
-      octetCount &-= UInt32(
-        truncatingIfNeeded: packet.readableBytes - RTPPacket.minimumLength)
     }
     parity = configuration.correction.map { ParityEncoder($0.format, interval: $0.interval) }
   }
@@ -200,7 +198,6 @@ public struct RTPStream: Sendable {
     enclosing.setInteger(type & 0x7F | own & 0x80, at: enclosing.readerIndex + 1)
     enclosing.writeInteger(own & 0x7F)
     enclosing.writeImmutableBuffer(rest)
-    octetCount &+= 1
     return enclosing
   }
 
@@ -229,14 +226,10 @@ public struct RTPStream: Sendable {
     packet.setInteger(ssrc, at: start + 8)
 
     sequence = sequence.next
-    packetCount &+= 1
-    octetCount &+= UInt32(truncatingIfNeeded: length)
   }
 
   private mutating func changeSource() {
     ssrc = UInt32(truncatingIfNeeded: changes.next())
-    packetCount = 0
-    octetCount = 0
     parity = configuration.correction.map { ParityEncoder($0.format, interval: $0.interval) }
   }
 }

@@ -8,6 +8,18 @@ public struct SenderAccount: Sendable, Hashable {
   /// Packets and payload bytes sent under that SSRC.
   public var packetCount: UInt32
   public var octetCount: UInt32
+
+  public init(ssrc: UInt32, packetCount: UInt32 = 0, octetCount: UInt32 = 0) {
+    self.ssrc = ssrc
+    self.packetCount = packetCount
+    self.octetCount = octetCount
+  }
+
+  /// Counts a packet of so many payload bytes.
+  public mutating func add(octets: UInt32) {
+    packetCount &+= 1
+    octetCount &+= octets
+  }
 }
 
 /// Writes the RTCP that goes with a stream (RFC 3550 §6), on the port of the media (RFC 5761).

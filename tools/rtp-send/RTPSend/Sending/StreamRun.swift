@@ -20,8 +20,6 @@ public struct StreamRun {
   private var hasReportedEnd: Bool
   private var lastStep = Instant(nanoseconds: .min)
   private var isPrepared = true
-  /// Without any there is nothing to report on.
-  private var hasPackets = false
   /// How long requests are awaited after the last packet or answer, in nanoseconds: as long as
   /// receivers wait.
   private let patience: Int64
@@ -77,7 +75,6 @@ public struct StreamRun {
     wallClock = unixNanoseconds()
     nextReport = begin
     delivery.begin(at: begin)
-    notePackets()
   }
 
   /// Whether everything but the goodbye is sent, and the time for requests is over.
@@ -155,7 +152,6 @@ public struct StreamRun {
   public mutating func prepare() throws {
     try delivery.prepare()
     isPrepared = true
-    notePackets()
   }
 
   /// The packets that answer RTCP of one receiver among several.
@@ -294,16 +290,16 @@ public struct StreamRun {
   /// A report on each track that has sent anything; all of them name the same time.
   private mutating func compounds(at now: Instant, isLast: Bool) -> [PacketFeed.Packet] {
     var packets: [PacketFeed.Packet] = []
-    for (track, stream) in delivery.streams.enumerated() where stream.packetCount > 0 {
+    for case (let track, let account?) in delivery.accounts.enumerated() {
       let quirks = clockPlan.quirks(at: begin.nanoseconds(to: now))
       let time = unixNanoseconds(at: now)
       let timestamp = delivery.timestamp(at: now, ofTrack: track)
       let compound =
         isLast
         ? reports.goodbye(
-          of: stream.account, timestamp: timestamp, unixNanoseconds: time, quirks: quirks)
+          of: account, timestamp: timestamp, unixNanoseconds: time, quirks: quirks)
         : reports.report(
-          on: stream.account, timestamp: timestamp, unixNanoseconds: time, quirks: quirks)
+          on: account, timestamp: timestamp, unixNanoseconds: time, quirks: quirks)
       guard let datagram = delivery.protected(compound, ofTrack: track) else { continue }
       report.reports += 1
       let isAmongMedia = quirks.contains(.rtcpAmongMedia)
@@ -323,9 +319,8 @@ public struct StreamRun {
     return wallClock &+ UInt64(bitPattern: elapsed.addingSaturating(leaps))
   }
 
-  private mutating func notePackets() {
-    hasPackets = hasPackets || delivery.streams.contains { $0.packetCount > 0 }
-  }
+  /// Without any there is nothing to report on.
+  private var hasPackets: Bool { delivery.accounts.contains { $0 != nil } }
 
   private mutating func count(_ datagram: ByteBuffer) {
     report.datagrams += 1

@@ -25,6 +25,17 @@ struct AudioSpecificConfig: Sendable, Equatable {
     channels = (bytes[2] & 1) << 2 | bytes[3] >> 6
   }
 
+  /// What a stream has whose first frame is `first`: what its ADTS header says, and otherwise AAC
+  /// LC with a rate and channels that somebody else says.
+  init(describing first: ByteBuffer?, rate: Int, channels: Int) {
+    self = first.flatMap(Self.init(adts:)) ?? Self(rate: rate, channels: channels)
+    // 0 says that a table in the stream describes the channels.
+    if self.channels == 0 { self.channels = UInt8(clamping: channels) }
+  }
+
+  /// Samples a second.
+  var rate: Int { SoundFormat.aacRates[Int(rateIndex)] }
+
   /// The sixteen bits of an AudioSpecificConfig whose frames have 1024 samples.
   var bits: UInt16 { UInt16(objectType) << 11 | UInt16(rateIndex) << 7 | UInt16(channels) << 3 }
 

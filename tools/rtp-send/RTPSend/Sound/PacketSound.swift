@@ -27,14 +27,25 @@ import NIOCore
     case removeADTS
   }
 
-  /// Reads `stream` of what people know as `path`.
+  /// Whether the format of `stream` is told by its packets alone.
+  ///
+  /// ADTS describes itself, and what libavformat says of it is what comes out of a decoder: with
+  /// HE-AAC another rate, and other channels.
+  static func needsPacket(_ stream: UnsafeMutablePointer<AVStream>) -> Bool {
+    guard let parameters = unsafe stream.pointee.codecpar else { return false }
+    return unsafe parameters.pointee.codec_id == AV_CODEC_ID_AAC
+      && parameters.pointee.extradata_size == 0
+  }
+
+  /// Reads `stream` of what people know as `path`; `first` is its first packet, if it needs one.
   init(
-    _ stream: UnsafeMutablePointer<AVStream>, path: String, clockDeviation: Double
+    _ stream: UnsafeMutablePointer<AVStream>, first: UnsafeMutablePointer<AVPacket>?, path: String,
+    clockDeviation: Double
   ) throws(SendError) {
     guard let parameters = unsafe stream.pointee.codecpar else { throw .noSound(path: path) }
     timeBase = unsafe stream.pointee.time_base
     let identifier = unsafe parameters.pointee.codec_id
-    let (rate, channels) = unsafe (
+    var (rate, channels) = unsafe (
       Int(parameters.pointee.sample_rate), Int(parameters.pointee.ch_layout.nb_channels)
     )
     let extradata = unsafe UnsafeBufferPointer(
@@ -47,7 +58,11 @@ import NIOCore
       coding = .aac
       if configuration.isEmpty {
         conversion = .removeADTS
-        configuration = AudioSpecificConfig(rate: rate, channels: channels).bytes
+        let described = AudioSpecificConfig(
+          describing: unsafe first.map { unsafe Self.bytes(of: $0.pointee) }, rate: rate,
+          channels: channels)
+        (rate, channels) = (described.rate, Int(described.channels))
+        configuration = described.bytes
       }
     case AV_CODEC_ID_OPUS: coding = .opus
     case AV_CODEC_ID_PCM_MULAW: coding = .pcmu
@@ -66,7 +81,8 @@ import NIOCore
     format = SoundFormat(coding: coding, clockRate: clockRate, channels: channels)
     self.conversion = conversion
     self.configuration = coding == .aac ? configuration : []
-    let frameSize = unsafe Int(parameters.pointee.frame_size)
+    let isSelfDescribed = if case .removeADTS = conversion { true } else { false }
+    let frameSize = unsafe isSelfDescribed ? 0 : Int(parameters.pointee.frame_size)
     frameLength =
       format.sampleGroup != nil ? nil : frameSize > 0 ? frameSize : coding == .aac ? 1024 : 960
     clock = MediaClock(rate: clockRate, deviation: clockDeviation)
@@ -74,8 +90,7 @@ import NIOCore
 
   /// What a packet of the stream has, if it has anything.
   func unit(of packet: AVPacket) -> SourceAccessUnit? {
-    let bytes = unsafe UnsafeRawBufferPointer(start: packet.data, count: max(0, Int(packet.size)))
-    let unit = unsafe converted(ByteBuffer(bytes: bytes))
+    let unit = unsafe converted(Self.bytes(of: packet))
     guard unit.readableBytes > 0 else { return nil }
     let nanoseconds = AVRational(num: 1, den: 1_000_000_000)
     let time = unsafe packet.pts
@@ -85,6 +100,11 @@ import NIOCore
       ticks + (unsafe duration(of: unit, av_rescale_q(packet.duration, timeBase, nanoseconds)))
     return SourceAccessUnit(
       units: [unit], presentationTicks: ticks, decodingTicks: ticks, isRandomAccess: true)
+  }
+
+  private static func bytes(of packet: AVPacket) -> ByteBuffer {
+    let bytes = unsafe UnsafeRawBufferPointer(start: packet.data, count: max(0, Int(packet.size)))
+    return unsafe ByteBuffer(bytes: bytes)
   }
 
   /// Has `input`, whose stream of this index it reads, go on at `ticks`.

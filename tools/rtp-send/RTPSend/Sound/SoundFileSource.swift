@@ -8,6 +8,9 @@ import NIOCore
   private let input: UnsafeMutablePointer<AVFormatContext>
   private let packet: UnsafeMutablePointer<AVPacket>
   private let streamIndex: Int32
+  private var breaks: TimeBreaks
+  /// Whether ``packet`` has the first packet, which told the format.
+  private var holdsFirst: Bool
 
   var format: SoundFormat { sound.format }
   var frameLength: Int? { sound.frameLength }
@@ -28,12 +31,27 @@ import NIOCore
     guard streamIndex >= 0, let stream = unsafe opened.pointee.streams[Int(streamIndex)] else {
       throw .noSound(path: path)
     }
-    sound = try unsafe PacketSound(stream, path: path, clockDeviation: clockDeviation)
     guard let packet = unsafe av_packet_alloc() else {
       throw .cannotOpen(path: path, reason: "out of memory")
     }
+    defer {
+      var packet = unsafe isOpen ? nil : Optional(packet)
+      unsafe av_packet_free(&packet)
+    }
+    var breaks = unsafe TimeBreaks(of: opened)
+    holdsFirst = false
+    while unsafe PacketSound.needsPacket(stream), !holdsFirst,
+      unsafe av_read_frame(opened, packet) >= 0
+    {
+      unsafe breaks.close(packet, of: opened)
+      holdsFirst = unsafe packet.pointee.stream_index == streamIndex
+      if !holdsFirst { unsafe av_packet_unref(packet) }
+    }
+    sound = try unsafe PacketSound(
+      stream, first: holdsFirst ? packet : nil, path: path, clockDeviation: clockDeviation)
     unsafe self.packet = packet
     unsafe self.input = opened
+    self.breaks = breaks
     isOpen = true
   }
 
@@ -44,7 +62,7 @@ import NIOCore
   }
 
   func next() throws -> Supply<SourceAccessUnit> {
-    while unsafe av_read_frame(input, packet) >= 0 {
+    while read() {
       defer { unsafe av_packet_unref(packet) }
       guard unsafe packet.pointee.stream_index == streamIndex,
         let unit = unsafe sound.unit(of: packet.pointee)
@@ -54,7 +72,21 @@ import NIOCore
     return .end
   }
 
+  /// Takes the next packet of the file, or the first, which has been read.
+  private func read() -> Bool {
+    if holdsFirst {
+      holdsFirst = false
+      return true
+    }
+    guard unsafe av_read_frame(input, packet) >= 0 else { return false }
+    unsafe breaks.close(packet, of: input)
+    return true
+  }
+
   func seek(to ticks: Int64, in survey: FileSurvey) throws {
     unsafe sound.seek(to: ticks, in: input, streamIndex)
+    if holdsFirst { unsafe av_packet_unref(packet) }
+    holdsFirst = false
+    breaks = unsafe TimeBreaks(of: input)
   }
 }

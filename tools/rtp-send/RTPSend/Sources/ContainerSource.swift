@@ -11,6 +11,7 @@ import NIOCore
   private let packet: UnsafeMutablePointer<AVPacket>
   private let video: PacketVideo
   private let streamIndex: Int32
+  private var breaks: TimeBreaks
   private var isFlushed = false
 
   var codec: Codec { video.codec }
@@ -45,6 +46,7 @@ import NIOCore
     }
     unsafe self.packet = packet
     unsafe self.input = opened
+    breaks = unsafe TimeBreaks(of: opened)
     isOpen = true
   }
 
@@ -64,6 +66,7 @@ import NIOCore
 
   func seek(to ticks: Int64, in survey: FileSurvey) throws {
     unsafe video.seek(to: ticks, in: input, streamIndex)
+    breaks = unsafe TimeBreaks(of: input)
     isFlushed = false
   }
 
@@ -77,6 +80,7 @@ import NIOCore
         return unsafe video.take(nil)
       }
       defer { unsafe av_packet_unref(packet) }
+      unsafe breaks.close(packet, of: input)
       if unsafe packet.pointee.stream_index == streamIndex, unsafe video.take(packet) {
         return true
       }

@@ -12,10 +12,6 @@ import RTPWire
   /// The same, otherwise 25.
   var guessedRate: Double { frameRate ?? 25 }
 
-  /// A gap of decoding times longer than this is a break in the file, not a pause to be waited for.
-  private static let longestGap: Int64 = 10 * 90_000
-  /// A step further back than this is a break too; a smaller one is a flaw of the file's writer.
-  private static let longestStepBack: Int64 = -90_000
   private static let ticksPerSecond = AVRational(num: 1, den: 90_000)
 
   private let path: String
@@ -23,8 +19,6 @@ import RTPWire
   private var filter: UnsafeMutablePointer<AVBSFContext>?
   private var packet: UnsafeMutablePointer<AVPacket>?
   private var lastTicks: Int64?
-  /// The sum of all breaks in the file's times.
-  private var shift: Int64 = 0
 
   /// The time of one picture in 90 kHz ticks.
   private var interval: Int64 { Int64(90_000 / max(1, guessedRate)) }
@@ -84,7 +78,6 @@ import RTPWire
     }
     unsafe av_bsf_flush(filter)
     lastTicks = nil
-    shift = 0
   }
 
   /// What the packets so far have; nothing yet until more come.
@@ -117,7 +110,7 @@ import RTPWire
     let decoding = self.decoding(unsafe ticks(packet.dts), presentation)
     lastTicks = decoding
     return SourceAccessUnit(
-      units: units, presentationTicks: presentation?.addingSaturating(shift) ?? decoding,
+      units: units, presentationTicks: presentation ?? decoding,
       decodingTicks: decoding, isRandomAccess: unsafe packet.flags & AV_PKT_FLAG_KEY != 0)
   }
 
@@ -126,10 +119,6 @@ import RTPWire
     guard let lastTicks else { return read ?? presentation ?? 0 }
     // Matroska has no decoding times, and libavformat does not guess those of the first pictures.
     guard let read else { return lastTicks.addingSaturating(interval) }
-    let gap = read.addingSaturating(shift).subtractingSaturating(lastTicks)
-    if !(Self.longestStepBack...Self.longestGap).contains(gap) {
-      shift = lastTicks.addingSaturating(interval).subtractingSaturating(read)
-    }
-    return max(lastTicks, read.addingSaturating(shift))
+    return max(lastTicks, read)
   }
 }

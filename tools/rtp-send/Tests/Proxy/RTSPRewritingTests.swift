@@ -107,15 +107,43 @@ import Testing
         "Transport: RTP/AVP;unicast;client_port=7000-7001;server_port=6000-6001;"
           + "source=10.0.0.2;ssrc=1A2B",
       ], body: [])
-    let ports = try #require(RTSPRewriting.serverPorts(in: response))
-    #expect(ports.source == "10.0.0.2" && ports.media == 6000 && ports.control == 6001)
+    let server = try #require(RTSPRewriting.server(in: response))
+    #expect(server.source == "10.0.0.2")
+    #expect(server.ports?.media == 6000 && server.ports?.control == 6001)
     RTSPRewriting.set(
       serverPort: 7002, address: "10.0.0.9", clientPorts: (5000, 5001), in: &response)
     #expect(
       response["Transport"]
         == "RTP/AVP;unicast;client_port=5000-5001;server_port=7002-7003;source=10.0.0.9;ssrc=1A2B")
     response.lines[0] = "RTSP/1.0 461 Unsupported Transport"
-    #expect(RTSPRewriting.serverPorts(in: response) == nil)
+    #expect(RTSPRewriting.server(in: response) == nil)
+  }
+
+  private func answer(_ lines: [String]) -> RTSPText {
+    RTSPText(lines: ["RTSP/1.0 200 OK", "CSeq: 4"] + lines, body: [])
+  }
+
+  /// A server need not say from which ports it sends.
+  @Test(
+    arguments: [
+      (["Transport: RTP/AVP;unicast;client_port=7000-7001"], nil),
+      (["Transport: RTP/AVP/UDP; unicast; source=10.0.0.2"], "10.0.0.2"),
+      ([], nil),
+    ] as [([String], String?)])
+  func mediaComesInDatagramsWithoutPortsOfTheServer(lines: [String], source: String?) throws {
+    var response = answer(lines)
+    let server = try #require(RTSPRewriting.server(in: response))
+    #expect(server.source == source && server.ports == nil)
+    RTSPRewriting.set(
+      serverPort: 7002, address: "10.0.0.9", clientPorts: (5000, 5001), in: &response)
+    #expect(response["Transport"]?.contains("client_port=7000") != true)
+  }
+
+  @Test(arguments: [
+    "RTP/AVP/TCP;unicast", "RTP/AVP;unicast;interleaved=0-1", "RTP/AVP;multicast;port=5000-5001",
+  ])
+  func otherMediaDoesNotComeInDatagrams(transport: String) {
+    #expect(RTSPRewriting.server(in: answer(["Transport: \(transport)"])) == nil)
   }
 
   @Test func urlsOfTheServerLeadToTheProxy() {

@@ -14,7 +14,8 @@ enum MadePackets {
     bytes.writeMultipleIntegers(UInt8(0x80), UInt8(96), number, picture * 3000, UInt32(7))
     bytes.writeRepeatingByte(0, count: max(0, size - bytes.readableBytes))
     var packet = PacketFeed.Packet(bytes: bytes)
-    (packet.track, packet.isKey, packet.isControl) = (track, isKey, isControl)
+    (packet.track, packet.isControl) = (track, isControl)
+    packet.key = isKey ? Int64(picture) * 3000 : nil
     return packet
   }
 
@@ -95,6 +96,17 @@ enum MadePackets {
     #expect(queue.skippedUnits == 1)
   }
 
+  /// Interleaving sends packets of other pictures between those of a key picture (RFC 6184 §6.4).
+  @Test func theRestOfAKeyPictureIsLeftOutWithItsBeginningWhateverComesBetween() {
+    var queue = ClientQueue(waits: false)
+    for _ in 0..<100 {
+      queue.add(MadePackets.packet(picture: 2, isKey: true, size: 60_000))
+      queue.add(MadePackets.packet(picture: 1))
+    }
+    for packet in MadePackets.pictures(4..<6, group: 4) { queue.add(packet) }
+    #expect(Set(queue.take(upTo: .max).map(MadePackets.picture)) == [4, 5])
+  }
+
   @Test func reportsPassWhatIsLeftOutAndAreBounded() {
     var queue = ClientQueue(waits: true)
     for _ in 0..<100_000 { queue.add(MadePackets.packet(picture: 0, isControl: true, size: 100)) }
@@ -124,6 +136,13 @@ enum MadePackets {
       group.add(packet)
     }
     #expect(group.packets.isEmpty)
+  }
+
+  @Test func aGroupHasAllPacketsOfItsKeyPictureWhateverComesBetween() {
+    var group = PictureGroup()
+    let packets = [9, 10, 8, 9, 10].map { MadePackets.packet(picture: $0, isKey: true) }
+    for packet in packets { group.add(packet) }
+    #expect(group.packets == Array(packets[1...]))
   }
 
   @Test func packetsAreFramedOnceForAllClientsWithTheSameChannels() {

@@ -3,6 +3,7 @@ import NIOCore
 import RTPWire
 import TestSupport
 import Testing
+import Transports
 
 @testable import RTPSend
 
@@ -26,11 +27,12 @@ import Testing
     var now = Instant(nanoseconds: 0)
     var sent: [Sent] = []
 
-    init(_ path: String, sound: Bool = false) throws {
+    init(_ path: String, sound: Bool = false, key: SRTPKeyMaterial? = nil) throws {
       var feed = PacketFeed.Configuration(
         recipe: .file(path: path),
         stream: RTPStream.Configuration(ssrc: 1, initialSequence: 100, initialTimestamp: 1_000_000))
       feed.payloadLimit = 60_000
+      feed.key = key
       var tracks = [TrackConfiguration(.video(feed))]
       if sound {
         tracks.append(
@@ -197,6 +199,26 @@ import Testing
     // Playing on from the end begins again.
     let again = try play.run.play(Passage(), in: survey, at: play.now)
     #expect(again.start == 0)
+  }
+
+  /// A number encrypts one packet, so that none can be given again under a key.
+  @Test(arguments: [false, true])
+  func noNumbersAreMissingBehindTheEndOfARange(isProtected: Bool) async throws {
+    let folder = try TemporaryFolder()
+    let path = try await clip(folder, "a.mp4", Self.b)
+    let survey = try FileSurvey(ofFile: path, framesPerSecond: nil)
+    let bytes = [UInt8](repeating: 5, count: 30)
+    let key = try SRTPKeyMaterial(suite: .aesCM128SHA1Tag80, keyAndSalt: bytes.span.bytes)
+    var play = try Play(path, key: isProtected ? key : nil)
+    let passage = Passage(start: 3_000_000_000, end: 5_000_000_000)
+    _ = try play.run.play(passage, in: survey, at: play.now)
+    try play.go()
+    _ = try play.run.play(Passage(start: 0), in: survey, at: play.now)
+    try play.go(seconds: 1)
+    let numbers = play.sent.map(\.sequence)
+    let first = try #require(numbers.first)
+    #expect(numbers.count > 80)
+    #expect(numbers == numbers.indices.map { first + UInt16($0) })
   }
 
   @Test(arguments: [0.5, 2.0]) func aScaleSpreadsTimestamps(scale: Double) async throws {

@@ -26,6 +26,10 @@ struct ClientQueue {
   /// The access unit whose packets were taken or left out last, by tracks.
   private var lastTaken: [Int: UInt32] = [:]
   private var lastSkipped: [Int: UInt32] = [:]
+  /// The latest key picture of which anything was taken or left out, by tracks: between its packets
+  /// may be those of other pictures (RFC 6184 §6.4).
+  private var lastTakenKey: [Int: Int64] = [:]
+  private var lastSkippedKey: [Int: Int64] = [:]
   /// Whether waiting for the first key picture counts as leaving out.
   private var hasBegun: Bool
 
@@ -76,8 +80,8 @@ struct ClientQueue {
   private mutating func makeRoom(for size: Int) {
     let last = packets.lastIndex { isKey($0) && !isBegun($0) }
     var kept = last
-    if let key = last.map({ packets[$0].bytes.rtpTimestamp }) {
-      kept = packets.firstIndex { isKey($0) && $0.bytes.rtpTimestamp == key }
+    if let key = last.map({ packets[$0] }) {
+      kept = packets.firstIndex { isKey($0) && isSamePicture($0, key) }
     }
     var rest = CircularBuffer<PacketFeed.Packet>()
     var count = 0
@@ -117,12 +121,19 @@ struct ClientQueue {
     packet.isKey || !hasPictures && !packet.isControl
   }
 
+  private func isSamePicture(_ packet: PacketFeed.Packet, _ other: PacketFeed.Packet) -> Bool {
+    if let key = packet.key { return key == other.key }
+    return packet.track == other.track && packet.bytes.rtpTimestamp == other.bytes.rtpTimestamp
+  }
+
   private func isBegun(_ packet: PacketFeed.Packet) -> Bool {
-    lastTaken[packet.track] == packet.bytes.rtpTimestamp
+    if let key = packet.key { return lastTakenKey[packet.track].map { key <= $0 } ?? false }
+    return lastTaken[packet.track] == packet.bytes.rtpTimestamp
   }
 
   private func isSkipped(_ packet: PacketFeed.Packet) -> Bool {
-    lastSkipped[packet.track] == packet.bytes.rtpTimestamp
+    if let key = packet.key { return lastSkippedKey[packet.track].map { key <= $0 } ?? false }
+    return lastSkipped[packet.track] == packet.bytes.rtpTimestamp
   }
 
   private mutating func append(_ packet: PacketFeed.Packet) {
@@ -133,12 +144,15 @@ struct ClientQueue {
   private mutating func noteTaken(_ packet: PacketFeed.Packet) {
     guard !packet.isControl else { return }
     lastTaken[packet.track] = packet.bytes.rtpTimestamp
+    guard let key = packet.key else { return }
+    lastTakenKey[packet.track] = max(key, lastTakenKey[packet.track] ?? key)
   }
 
   /// Counts an access unit once, by its timestamp.
   private mutating func skip(_ packet: PacketFeed.Packet) {
     guard !isSkipped(packet) else { return }
     lastSkipped[packet.track] = packet.bytes.rtpTimestamp
+    if let key = packet.key { lastSkippedKey[packet.track] = key }
     if hasBegun { skippedUnits += 1 }
   }
 }

@@ -8,18 +8,21 @@ struct PictureGroup {
   /// picture is.
   static let longestTicks: UInt32 = 2 * 90_000
 
-  /// From the first packet of a key picture on, or empty.
+  /// From the first packet with anything of a key picture on, or empty.
+  ///
+  /// Between the packets of the key picture may be those of others (RFC 6184 §6.4).
   private(set) var packets: [PacketFeed.Packet] = []
   private var byteCount = 0
-  /// The key picture's timestamp; `nil` while there is none, or after more than can be kept.
-  private var key: (track: Int, timestamp: UInt32)?
+  /// The key picture's time, and its first packet's timestamp; `nil` while there is none, or after
+  /// more than can be kept.
+  private var key: (track: Int, time: Int64, timestamp: UInt32)?
 
   mutating func add(_ packet: PacketFeed.Packet) {
     guard !packet.isControl else { return }
     let timestamp = packet.bytes.rtpTimestamp
-    if packet.isKey, let timestamp, key?.timestamp != timestamp {
+    if let time = packet.key, let timestamp, key.map({ time > $0.time }) ?? true {
       forget()
-      key = (packet.track, timestamp)
+      key = (packet.track, time, timestamp)
     }
     guard let key else { return }
     if packet.track == key.track, let timestamp {

@@ -116,6 +116,7 @@ public struct CameraConfiguration: Sendable {
       }
       if isOpen { _ = output.append(unit) }
     }
+    var breaks = unsafe TimeBreaks(of: input)
     while !output.isStopped {
       let code = unsafe av_read_frame(input, packet)
       guard code >= 0 else {
@@ -124,6 +125,7 @@ public struct CameraConfiguration: Sendable {
       }
       defer { unsafe av_packet_unref(packet) }
       guard unsafe packet.pointee.stream_index == stream.pointee.index else { continue }
+      unsafe breaks.close(packet, of: input)
       if let video, unsafe video.take(packet) {
         while let unit = try video.next().element { send(unit) }
       } else if let coder {

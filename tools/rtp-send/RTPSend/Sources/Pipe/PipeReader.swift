@@ -21,6 +21,8 @@ final class PipeReader {
   private var waiting: [(SourceAccessUnit, LiveStream.Track)] = []
   private var known: KnownVideo?
   private var sound: PacketSound?
+  /// Whether the first packet of the sound has still to describe it.
+  private var isSoundAwaited = false
   private var isOpen = false
 
   /// Reads `descriptor` on a thread of its own, until its end or until `output` is stopped.
@@ -129,11 +131,12 @@ final class PipeReader {
     if let stream = unsafe videoStream {
       video = try unsafe PacketVideo(stream, of: opened, path: output.name)
     }
-    if let stream = unsafe soundStream {
-      sound = try unsafe PacketSound(stream, path: output.name, clockDeviation: 0)
+    isSoundAwaited = unsafe soundStream != nil
+    if let stream = unsafe soundStream, unsafe !PacketSound.needsPacket(stream) {
+      try unsafe describeSound(stream, first: nil)
     }
     known = video.map { KnownVideo($0.codec) }
-    if video == nil { openContainer() }
+    if video == nil, !isSoundAwaited { openContainer() }
     guard let packet = unsafe av_packet_alloc() else {
       throw .cannotOpen(path: output.name, reason: "out of memory")
     }
@@ -141,20 +144,28 @@ final class PipeReader {
       var packet = unsafe Optional(packet)
       unsafe av_packet_free(&packet)
     }
+    var breaks = unsafe TimeBreaks(of: opened)
     while !output.isStopped, unsafe av_read_frame(opened, packet) >= 0 {
       defer { unsafe av_packet_unref(packet) }
+      unsafe breaks.close(packet, of: opened)
       let index = unsafe packet.pointee.stream_index
       if let video, unsafe index == videoStream?.pointee.index {
         if unsafe video.take(packet) { try pull(video) }
-      } else if let sound, unsafe index == soundStream?.pointee.index,
-        let unit = unsafe sound.unit(of: packet.pointee)
-      {
-        append(unit, to: .sound)
+      } else if let stream = unsafe soundStream, unsafe index == stream.pointee.index {
+        if isSoundAwaited { try unsafe describeSound(stream, first: packet) }
+        if let unit = unsafe sound?.unit(of: packet.pointee) { append(unit, to: .sound) }
       }
     }
     if let video, unsafe video.take(nil) { try pull(video) }
     // A stream that never gives its parameter sets is sent as it is.
     if !isOpen, !waiting.isEmpty { openContainer() }
+  }
+
+  private func describeSound(
+    _ stream: UnsafeMutablePointer<AVStream>, first: UnsafeMutablePointer<AVPacket>?
+  ) throws(SendError) {
+    sound = try unsafe PacketSound(stream, first: first, path: output.name, clockDeviation: 0)
+    isSoundAwaited = false
   }
 
   private func pull(_ video: PacketVideo) throws(SendError) {
@@ -170,7 +181,8 @@ final class PipeReader {
       return
     }
     waiting.append((unit, track))
-    if known?.isDecodable == true || waiting.count > Self.mostWaiting { openContainer() }
+    let isDescribed = known?.isDecodable ?? true && !isSoundAwaited
+    if isDescribed || waiting.count > Self.mostWaiting { openContainer() }
   }
 
   private func openContainer() {

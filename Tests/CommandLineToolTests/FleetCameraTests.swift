@@ -1,0 +1,54 @@
+import Foundation
+import TestSupport
+import Testing
+import Transports
+
+@testable import BlockingIO
+@testable import CommandLineTool
+
+/// The runs of a camera, one after another.
+struct FleetCameraTests {
+  private static func camera(_ options: String) throws -> FleetCamera {
+    let text = "cameras: {a: {source: 'played://a', quiet: true\(options)}}"
+    let plan = try FleetPlan(FleetFile(text, path: "cameras.yaml"), path: "cameras.yaml")
+    return FleetCamera(
+      try #require(plan.cameras.first), showingOn: nil, counting: MetricsPage(), watched: nil,
+      shortestPause: .milliseconds(1))
+  }
+
+  @Test(
+    "what came before a server forgot the stream is kept, and a run in which nothing came is not")
+  func keeping() async throws {
+    let folder = try TemporaryFolder()
+    let forgotten = TransportError.noSuchMedia(number: 1)
+    let source = PlayedSource(["played://a": [.broken(forgotten), .notOpened(forgotten), .silent]])
+    try await source.run {
+      let camera = try Self.camera(
+        ", capture: '\(folder("a.pcapng"))', stats: '\(folder("a.jsonl"))'")
+      camera.begin(after: .zero) {}
+      _ = try await source.opened.first(2)
+      #expect(folder.names == ["a.0001.jsonl", "a.0001.pcapng", "a.jsonl", "a.pcapng"])
+      _ = await camera.end()
+    }
+    let kept = String(decoding: try folder.contents("a.0001.pcapng"), as: UTF8.self)
+    #expect(kept.components(separatedBy: PlayedSource.payload).count == 4)
+  }
+
+  @Test(
+    "what may pass ends no camera for good",
+    arguments: [
+      // A certificate was replaced, and its key was not yet.
+      .notOpened(TLSError.keyMismatch), .notOpened(TLSError.fileUnusable(path: "ca.pem")),
+      .notMade(ThreadError(code: EAGAIN)),
+    ] as [PlayedSource.Act])
+  func passingFault(act: PlayedSource.Act) async throws {
+    let source = PlayedSource(["played://a": [act, .silent]])
+    try await source.run {
+      let camera = try Self.camera("")
+      camera.begin(after: .zero) {}
+      _ = try await source.opened.first(1)
+      #expect(camera.status == nil)
+      _ = await camera.end()
+    }
+  }
+}

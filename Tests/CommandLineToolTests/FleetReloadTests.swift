@@ -1,0 +1,81 @@
+import Dispatch
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+@testable import CommandLineTool
+
+/// What hangs while a fleet reads its file again, as on a file server that is away, holds up
+/// nothing else.
+struct FleetReloadTests {
+  private static func write(_ cameras: String, to path: String) throws {
+    try "cameras:\n\(cameras)".write(toFile: path, atomically: true, encoding: .utf8)
+  }
+
+  @Test("a camera whose disk hangs holds up no other one", arguments: [false, true])
+  func hungCamera(isStoppedMeanwhile: Bool) async throws {
+    let folder = try TemporaryFolder()
+    let path = folder("cameras.yaml")
+    let source = PlayedSource([
+      "played://a": [.hung, .silent], "played://new-a": [.silent], "played://b": [.silent],
+    ])
+    let events = AsyncStream.makeStream(of: Fleet.Event.self)
+    defer {
+      source.letGo()
+      events.continuation.yield(.stop)
+    }
+    try await source.run {
+      try Self.write("  a: {source: 'played://a'}\n  b: {source: 'played://b'}\n", to: path)
+      let fleet = Fleet(
+        try FleetPlan(at: path), at: path, events: events, longestEnd: .milliseconds(10))
+      let run = Task { await fleet.run() }
+      _ = try await source.hung.first(1)
+      _ = try await source.opened.first(1)
+      try Self.write(
+        "  a: {source: 'played://new-a'}\n  b: {source: 'played://b', verbose: true}\n", to: path)
+      events.continuation.yield(.reload)
+      #expect(try await source.opened.first(2) == ["played://b", "played://b"])
+      if !isStoppedMeanwhile {
+        source.letGo()
+        try await eventually { source.opened.elements.contains("played://new-a") }
+      }
+      events.continuation.yield(.stop)
+      #expect(try await withDeadline { await run.value } == .done)
+      #expect(source.opened.elements.contains("played://new-a") != isStoppedMeanwhile)
+    }
+  }
+
+  @Test("a file that does not answer keeps no signal waiting") func hungFile() async throws {
+    let folder = try TemporaryFolder()
+    let path = folder("cameras.yaml")
+    let source = PlayedSource(["played://a": [.silent]])
+    let events = AsyncStream.makeStream(of: Fleet.Event.self)
+    try await source.run {
+      try Self.write("  a: {source: 'played://a'}\n", to: path)
+      let fleet = Fleet(try FleetPlan(at: path), at: path, events: events)
+      let run = Task { await fleet.run() }
+      _ = try await source.opened.first(1)
+      try FileManager.default.removeItem(atPath: path)
+      #expect(mkfifo(path, 0o600) == 0)
+      events.continuation.yield(.reload)
+      // It is being read, and nothing comes.
+      let writer = try await eventualValue {
+        let descriptor = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC)
+        return descriptor >= 0 ? descriptor : nil
+      }
+      defer { close(writer) }
+      events.continuation.yield(.stop)
+      #expect(try await withDeadline(.seconds(20)) { await run.value } == .done)
+    }
+  }
+
+  @Test func whatDoesNotAnswerIsGivenUp() async throws {
+    let answer = DispatchSemaphore(value: 0)
+    defer { answer.signal() }
+    let fault = await #expect(throws: FleetFile.Fault.self) {
+      try await FleetReading.of("cameras.yaml", within: .milliseconds(1)) { answer.wait() }
+    }
+    #expect(fault?.words.contains("does not answer within") == true)
+  }
+}
