@@ -226,14 +226,16 @@ struct RTPRecv: AsyncParsableCommand {
     outputs.paths + [display.stats, capture.path].compactMap(\.self)
   }
 
-  /// The files that a run of it replaces: those of a fixed name that are no single picture.
-  var replacedPaths: [String] {
+  /// The recordings that a run of it replaces: those of a fixed name that are no single picture.
+  var replacedRecordings: [String] {
     let outputs = (try? outputRequests()) ?? []
     return outputs.filter { output in
       output.format.scheme == nil && output.format.samples != .own && output.target.isFile
     }.map(\.name)
-      + [display.stats, capture.path].compactMap(\.self)
   }
+
+  /// What else a run of it replaces, even one in which nothing comes.
+  var replacedRecords: [String] { [display.stats, capture.path].compactMap(\.self) }
 
   /// The files that it reads when it begins, other than the source.
   var readPaths: [String] {

@@ -28,12 +28,6 @@ public struct FormatRecognizer: Sendable {
     }
   }
 
-  /// Whether more payloads of `payloadType` cannot be of `codec` than must be.
-  public func rulesOut(_ codec: VideoCodec, for payloadType: UInt8) -> Bool {
-    evidence[Candidate(payloadType: payloadType, codec: codec)].map { $0.against > $0.certain }
-      ?? false
-  }
-
   /// Looks at the payload of `packet`.
   public mutating func observe(_ packet: RTPPacket) {
     let payload = packet.payload

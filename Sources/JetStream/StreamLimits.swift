@@ -14,6 +14,8 @@ struct StreamLimits: Sendable, Hashable {
 
   /// Where nothing is said: enough to look again at what has just happened.
   private static let usualAge = Duration.seconds(600)
+  /// How long repetitions are recognized, where that is not longer than messages are kept.
+  private static let usualWindow = Duration.seconds(120)
   /// Where nothing is said: ten minutes of 3.5 Mbit/s; the server reserves it for each camera.
   private static let usualBytes: Int64 = 256 << 20
 
@@ -87,8 +89,9 @@ struct StreamLimits: Sendable, Hashable {
       changes = true
     }
     unsafe set(\.MaxAge, age?.wholeNanoseconds)
-    // Repetitions are not recognized for longer than messages are kept; the server insists.
-    let window = unsafe config.pointee.Duplicates
+    // Repetitions are not recognized for longer than messages are kept; the server insists. Where
+    // they are kept for longer again, so are they.
+    let window = unsafe max(config.pointee.Duplicates, Self.usualWindow.wholeNanoseconds)
     unsafe set(\.Duplicates, age.map { min($0.wholeNanoseconds, window) })
     unsafe set(\.MaxBytes, bytes)
     unsafe set(\.Storage, storage)

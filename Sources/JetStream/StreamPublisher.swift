@@ -30,6 +30,8 @@ final class StreamPublisher: OutputDestination {
   private var resent: UInt64 = 0
   private var events = OutputEvents()
   private var isAway = false
+  /// How much was acknowledged when it was last tried to send again what is not.
+  private var acknowledgedBefore: UInt64?
   /// What was said of the server's refusals, so that it is said once.
   private var saidRefusal: PublishingState.Refusal?
   private var report: ((OutputProgress) -> Void)?
@@ -169,6 +171,12 @@ final class StreamPublisher: OutputDestination {
     report?(progress)
   }
 
+  /// Says that the server keeps nothing now.
+  private func refuse(because reason: String) {
+    state.monitor.quietly { $0.refusal = PublishingState.Refusal(reason: reason, isLeftOut: false) }
+    noteRefusal()
+  }
+
   /// Says why the server does not keep something, if that is new.
   private func noteRefusal() {
     let refusal = state.monitor.quietly { value in
@@ -194,6 +202,11 @@ final class StreamPublisher: OutputDestination {
     report?(progress)
     noteRefusal()
     if state.monitor.quietly(\.needsRest) { try rest() }
+    let acknowledged = state.monitor.quietly(\.acknowledged)
+    if !isAway, saidRefusal == nil, acknowledgedBefore == acknowledged {
+      refuse(because: "it has not acknowledged anything since it was tried last")
+    }
+    acknowledgedBefore = acknowledged
     // What is sent again is acknowledged again.
     context?.forgetPublished()
     // What was answered meanwhile belongs to the same attempt.
@@ -213,8 +226,12 @@ final class StreamPublisher: OutputDestination {
       }
     } catch {
       if case .refused = error { throw error }
-      // It begins, or is being restarted.
-      if !isAway { note(isReached: false) }
+      if case .unavailable(_, let reason) = error {
+        refuse(because: reason)
+      } else if !isAway {
+        // It begins, or is being restarted.
+        note(isReached: false)
+      }
       state.monitor.quietly { $0.needsPreparation = true }
       try rest()
     }

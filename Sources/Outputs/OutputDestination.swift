@@ -9,6 +9,9 @@ public protocol OutputDestination: AnyObject {
   /// What has been done so far.
   var progress: OutputProgress { get }
 
+  /// What is missing although writing goes on, if anything is; by default, nothing.
+  var failure: OutputError? { get }
+
   /// Whether items that come fast are better taken many at a time.
   var isFile: Bool { get }
 
@@ -49,6 +52,8 @@ public protocol OutputDestination: AnyObject {
 
 extension OutputDestination {
   public func begin(reporting report: @escaping (OutputProgress) -> Void) {}
+
+  public var failure: OutputError? { nil }
 
   public var isFile: Bool { false }
 

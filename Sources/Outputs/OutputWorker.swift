@@ -85,6 +85,8 @@ final class OutputWorker {
         return try destination.finish()
       }
     }
+    // There is no time to finish, but what was missing before is said.
+    if let failure = destination.failure { throw failure }
   }
 
   private func report(_ progress: OutputProgress) {

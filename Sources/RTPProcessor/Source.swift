@@ -33,7 +33,7 @@ struct Source: Sendable {
 
   private struct PaceMark: Sendable {
     var time: Instant
-    var received: Int64 = 0
+    var highest: Int64
   }
 
   /// The time from one mark of the pace to the next: longer than most groups of pictures.
@@ -68,7 +68,7 @@ struct Source: Sendable {
   /// The first sequence number that counts as expected (RFC 3550 A.3).
   private var base: Int64
   private var received: Int64 = 0
-  /// Moments some seconds back, and what had been received then: how fast the source sends now.
+  /// Moments some seconds back, and how far the numbers were then: how fast the source sends now.
   private var paceMarks: (former: PaceMark, latest: PaceMark)
   /// The payload types of packets that are numbered with the media but not delivered.
   private let correctionFormats: [UInt8: CorrectionFormat]
@@ -92,7 +92,8 @@ struct Source: Sendable {
     highest = first.sequence - 1
     newestTimestamp = first.packet.timestamp
     liveliness = Liveliness(first: prospect.lastArrival)
-    paceMarks = (PaceMark(time: prospect.lastArrival), PaceMark(time: prospect.lastArrival))
+    let start = PaceMark(time: prospect.lastArrival, highest: highest)
+    paceMarks = (start, start)
     self.timeline = timeline
     keepsTimeline = self.timeline.restart(
       at: first.packet.timestamp, arrival: first.arrival, newSession: newSession)
@@ -125,7 +126,8 @@ struct Source: Sendable {
     // For receiver reports it is another source.
     base = highest + 1
     received = 0
-    paceMarks = (PaceMark(time: liveliness.lastArrival), PaceMark(time: liveliness.lastArrival))
+    let start = PaceMark(time: liveliness.lastArrival, highest: highest)
+    paceMarks = (start, start)
   }
 
   /// Whether `packet` is of this source: it has its SSRC, or the former one and a number that is
@@ -145,13 +147,13 @@ struct Source: Sendable {
   func missing(before first: ReorderBuffer.Entry) -> Int? {
     let silence = liveliness.lastArrival.duration(to: first.arrival)
     let before = paceMarks.former.time.duration(to: liveliness.lastArrival)
-    let receivedThen = received - paceMarks.former.received
-    guard min(silence, before) >= Self.shortestOutage, receivedThen > 0 else { return nil }
+    let sent = highest - paceMarks.former.highest
+    guard min(silence, before) >= Self.shortestOutage, sent > 0 else { return nil }
     let ticks = Double(
       MediaTimeline.difference(from: newestTimestamp, to: first.packet.timestamp))
     let seconds = silence / .seconds(1)
     guard abs(ticks / Double(timeline.clockRate) - seconds) <= 2 + seconds / 10 else { return nil }
-    let expected = Double(receivedThen) * (silence / before)
+    let expected = Double(sent) * (silence / before)
     let period = 65_536.0
     let next = UInt16(truncatingIfNeeded: highest + 1)
     let step = Double(first.packet.sequenceNumber.rawValue &- next)
@@ -185,10 +187,17 @@ struct Source: Sendable {
     return packet.timestamp == newestTimestamp || before == .delivered(timestamp: packet.timestamp)
   }
 
-  /// Whether `timestamp` is near that of the newest packet, as those of missing packets are.
+  /// Whether `timestamp` is near that of the newest packet, or of the last one before the first
+  /// gap, as those of missing packets are.
   func isNear(_ timestamp: UInt32) -> Bool {
-    let distance = MediaTimeline.difference(from: newestTimestamp, to: timestamp)
-    return Int64(distance.magnitude) <= MediaTimeline.memory * Int64(timeline.clockRate)
+    func isNear(to other: UInt32) -> Bool {
+      let distance = MediaTimeline.difference(from: other, to: timestamp)
+      return Int64(distance.magnitude) <= MediaTimeline.memory * Int64(timeline.clockRate)
+    }
+    if case .delivered(let before) = history.find(buffer.next - 1), isNear(to: before) {
+      return true
+    }
+    return isNear(to: newestTimestamp)
   }
 
   /// Whether the packet `sequence` is still missing and not given up.
@@ -320,7 +329,7 @@ struct Source: Sendable {
     onlyOldSince = nil
     received += 1
     if paceMarks.latest.time.nanoseconds(to: arrival) > Self.paceInterval {
-      paceMarks = (paceMarks.latest, PaceMark(time: arrival, received: received))
+      paceMarks = (paceMarks.latest, PaceMark(time: arrival, highest: max(highest, sequence)))
     }
     if sequence < highest { statistics.noteReordered(depth: highest - sequence) }
     reached(sequence, packet)

@@ -19,6 +19,11 @@ struct Preroll: Sendable {
   /// A group of pictures rarely lasts longer, and each one contains something recognizable.
   static let patience: Duration = .seconds(5)
 
+  private static let soundTypes = Set(
+    (0..<96).filter {
+      FormatCatalogue.standard.knowsSound(MediaDescription(onlyPayloadType: $0))
+    })
+
   /// Datagrams dropped because the preroll was full.
   private(set) var discarded: UInt64 = 0
   /// Datagrams of RTCP.
@@ -56,12 +61,14 @@ struct Preroll: Sendable {
     let isOfStream = media.payloadType.map { $0 == packet.payloadType } ?? true
     let isConfirmed = observe(packet, isOfStream: isOfStream)
     guard isOfStream else { return .undecided }
+    let codec = media.encodingName.flatMap(formats.codec(encodingName:))
+    if codec != nil, !isConfirmed { return .undecided }
     let start = firstArrival ?? datagram.arrival
     firstArrival = start
     let isPatient = datagram.arrival < start.advanced(by: Self.patience)
-    if let codec = media.encodingName.flatMap(formats.codec(encodingName:)) {
+    if let codec {
       // The codec is given, so only the payload type is to be learned.
-      let isTaken = isConfirmed && (!isPatient || mayBePictures(packet.payloadType, of: codec))
+      let isTaken = !isPatient || mayBePictures(packet.payloadType)
       return isTaken ? .recognized(codec, payloadType: packet.payloadType) : .undecided
     }
     if let (payloadType, codec) = recognizer.result {
@@ -71,13 +78,10 @@ struct Preroll: Sendable {
     return payloadTypes.isEmpty ? .undecided : .unrecognized(payloadTypes: payloadTypes)
   }
 
-  /// Whether a payload type may be that of pictures of `codec`, and not of sound beside them.
-  ///
-  /// Pictures of another codec count too: that the wrong one was given is found out later.
-  private func mayBePictures(_ payloadType: UInt8, of codec: VideoCodec) -> Bool {
-    if recognizer.codec(of: payloadType) != nil { return true }
-    return !formats.knowsSound(MediaDescription(onlyPayloadType: payloadType))
-      && !recognizer.rulesOut(codec, for: payloadType)
+  /// Whether a payload type may be that of pictures, and is not by itself that of sound beside them
+  /// (RFC 3551 §6).
+  private func mayBePictures(_ payloadType: UInt8) -> Bool {
+    recognizer.codec(of: payloadType) != nil || !Self.soundTypes.contains(payloadType)
   }
 
   /// The payload types of the sources that count.

@@ -127,7 +127,8 @@ extension Reception {
       case .other(let index): others[index].ssrc
       case .untracked: nil
       }
-    if own == ssrc { return place }
+    // Until its source is known, what comes on a channel is of it: cameras have one SSRC for all.
+    guard let own, own != ssrc else { return place }
     if video.ssrc == ssrc { return .video }
     return others.firstIndex { $0.place != nil && $0.ssrc == ssrc }.map { .other($0) } ?? place
   }

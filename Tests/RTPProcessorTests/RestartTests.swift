@@ -159,6 +159,23 @@ private func leap(_ places: Int) -> (session: VirtualSession, sender: VirtualSen
     #expect(session.statistics.sequenceRestarts == 0)
   }
 
+  /// What an outage took was sent too.
+  @Test func anOutageSoonBehindAnotherIsALossToo() {
+    var sender = VirtualSender(packetsPerFrame: 1)
+    sender.ticksPerFrame = 900
+    var session = VirtualSession.running(&sender, every: .milliseconds(10), packets: 3_000)
+    for silence in [20, 40] {
+      for _ in 0..<silence * 100 { _ = sender.packet() }
+      session.run(for: .seconds(silence))
+      for _ in 0..<600 {
+        session.receive(sender.packet())
+        session.run(for: .milliseconds(10))
+      }
+    }
+    #expect(session.statistics.lost == 6_000)
+    #expect(session.statistics.sequenceRestarts == 0)
+  }
+
   /// Its first picture is lost in part, and what follows is shown before it.
   @Test func aPictureThatIsShownBeforeLostOnesIsNoRestart() {
     var (session, sender) = running

@@ -88,15 +88,20 @@ import Testing
       sound.clock.captureTime(of: MediaTime(ticks: 500 * 960, timescale: 48_000)) != nil)
   }
 
-  @Test("the codec is given, and sound is there first", arguments: [UInt8(0), 97])
-  func soundBeforeVideoOfAGivenCodec(type: UInt8) throws {
+  @Test("the codec is given, and sound is there first", arguments: [false, true])
+  func soundBeforeVideoOfAGivenCodec(isBehindAStray: Bool) throws {
     let sender = VirtualSender(
-      units: 50, seed: 1, at: Self.start.advanced(by: .milliseconds(500)))
+      units: 50, seed: 1,
+      at: Self.start.advanced(by: .milliseconds(isBehindAStray ? 6500 : 500)))
     var pair = try Pair(sender: sender, describes: [MediaDescription()]) {
       $0.stream.media = MediaDescription(encodingName: "H264")
     }
+    if isBehindAStray {
+      pair.receive(Self.sound(9, type: 0, ssrc: 0x77), track: 0)
+      pair.drive(for: .seconds(6))
+    }
     for number in 0..<100 {
-      pair.receive(Self.sound(number, type: type), track: 0)
+      pair.receive(Self.sound(number, type: 0), track: 0)
       pair.drive(for: .milliseconds(20))
     }
     pair.carrierEnded()

@@ -1,3 +1,4 @@
+import Foundation
 import NIOCore
 import NIOPosix
 import RTPWire
@@ -404,6 +405,41 @@ extension UDPListenerTests {
     transport.close()
     _ = try await sink.ends.first(1)
     for end in [sound, video] { try await end.close() }
+  }
+
+  /// As gateways of WebRTC write it: all media on one port.
+  @Test func mediaThatShareAPortAreAllDescribed() async throws {
+    let port = try #require(
+      DatagramSocket.pair(on: endpoint("127.0.0.1", 0)).media.localAddress?.port)
+    let folder = try TemporaryFolder()
+    try Data(
+      """
+      v=0
+      c=IN IP4 127.0.0.1
+      m=audio \(port) RTP/AVP 111
+      a=rtpmap:111 opus/48000/2
+      m=video \(port) RTP/AVP 96
+      a=rtpmap:96 H264/90000
+
+      """.utf8
+    ).write(to: folder.url("all.sdp"))
+    var options = TransportOptions()
+    options.media.encodings = ["H264"]
+    let transport = try TransportCatalogue.standard.make(
+      source: folder.url("all.sdp").path, options: options,
+      on: MultiThreadedEventLoopGroup.singleton.next())
+    let sink = RecordingSink()
+    try await transport.open(delivering: sink)
+    #expect(sink.descriptions.elements.first?.map(\.encodingName) == ["H264", "opus"])
+    let (media, report) = try await adjacentFarEnds()
+    let local = try endpoint("127.0.0.1", port)
+    try await media.send(rtp(1), rtp(2), to: local)
+    #expect(try await sink.datagrams.first(2).map(\.track) == [0, 0])
+    // Reports on the sound go where those on the video do.
+    transport.sendFeedback(senderReport(ssrc: 77), track: 1)
+    #expect(try await report.received.first(1)[0].bytes == senderReport(ssrc: 77))
+    transport.close()
+    for end in [media, report] { try await end.close() }
   }
 
   @Test func aPortThatIsTakenCostsItsTrackAlone() async throws {

@@ -51,6 +51,8 @@ actor Fleet {
   /// So many cameras a second begin, so that their key pictures do not all come at once.
   private static let startsPerSecond = 50
   private static let usualTick = Duration.seconds(2)
+  /// How long after a camera of the cluster could not begin it is tried again.
+  private static let rowPause = Duration.seconds(30)
   /// How long a camera may take to end before others begin: a run ends within three seconds, its
   /// capture and its statistics within as many.
   private let longestEnd: Duration
@@ -123,6 +125,7 @@ actor Fleet {
       let isOver =
         cameras.allSatisfy { $0.status != nil } && (isStopping || !isReloading && cluster == nil)
       if isOver {
+        stuck = await stuck.end(within: longestEnd)
         await cluster?.member.leave()
         await page?.1.stop()
         return failure
@@ -165,7 +168,7 @@ actor Fleet {
       cameras.append(camera)
       camera.begin(
         after: Duration.seconds(1) / Self.startsPerSecond * number,
-        behind: stuck.filter { $0.plan.name == plan.name }
+        behind: stuck.filter { $0.plan.holdsUp(plan) }
       ) { [continuation = events.continuation] in continuation.yield(.cameraEnded) }
     }
   }
@@ -260,7 +263,7 @@ actor Fleet {
       "read \(path) again: \(kept.count) unchanged, \(replaced) changed, "
         + "\(beginning.count - replaced) new, \(ending.count - replaced) gone")
     // A camera may begin where another has ended: the same port, the same file. One that is stuck
-    // holds up only the next one of its name.
+    // holds up only the next one of its name, and those that write to its files.
     let late = await ending.end(within: longestEnd)
     guard !isStopping else { return }
     for camera in late {
@@ -287,19 +290,7 @@ actor Fleet {
     case .begin(let name, let row):
       StandardError.say("\(name): this machine receives it")
       rows[name] = row
-      change(name) {
-        do throws(FleetFile.Fault) {
-          let isShown = $0.page != nil
-          let camera = try await FleetReading.of("camera '\(name)' of the cluster") {
-            () throws(FleetFile.Fault) in
-            try FleetCluster.camera(name, row, isShown: isShown)
-          }
-          await $0.replace(name, by: camera)
-        } catch {
-          // It was right a moment before: a file that it names is gone.
-          StandardError.say(.error("\("\(error)".printable); it is not received"))
-        }
-      }
+      change(name) { await $0.begin(name, of: row) }
     case .end(let name, let ended):
       StandardError.say("\(name): it is left to other machines")
       rows[name] = nil
@@ -308,6 +299,31 @@ actor Fleet {
         ended()
       }
     }
+  }
+
+  /// Begins a camera of the cluster, whose row was right a moment before: if a file that it names
+  /// is gone, or does not answer, that may pass.
+  private func begin(_ name: String, of row: String) async {
+    let isShown = page != nil
+    do throws(FleetFile.Fault) {
+      let camera = try await FleetReading.of("camera '\(name)' of the cluster") {
+        () throws(FleetFile.Fault) in
+        try FleetCluster.camera(name, row, isShown: isShown)
+      }
+      guard rows[name] == row else { return }
+      await replace(name, by: camera)
+    } catch {
+      StandardError.say(.error("\("\(error)".printable); it is tried again"))
+      Task(executorPreference: CommandLineTool.tasks) {
+        try? await Task.sleep(for: Self.rowPause)
+        await self.beginAgain(name, of: row)
+      }
+    }
+  }
+
+  private func beginAgain(_ name: String, of row: String) {
+    guard !isStopping, rows[name] == row else { return }
+    change(name) { await $0.begin(name, of: row) }
   }
 
   /// Begins those cameras of the cluster anew that read files which say something else now.

@@ -76,18 +76,18 @@ final class FleetCamera: Sendable {
 
   private func runs(after delay: Duration, behind former: [FleetCamera]) async -> ExitStatus {
     var pause = shortestPause
-    /// Whether there may be something in the files.
+    /// Whether there may be something in the statistics and the capture.
     var hasWritten = true
     guard await rest({ await former.haveEnded() }), await rest(for: delay) else { return .done }
     while true {
       let start = ContinuousClock.now
-      if hasWritten { keepFormerFiles() }
+      keepFormerFiles(includingRecords: hasWritten)
       let status = await receive()
       hasWritten = false
       if let session = state.withLock(\.session) {
         // One that has recorded for days may end with anything. Where nothing came, there are
-        // only statistics, which are of no use to anybody, and a camera that is off has many such
-        // runs.
+        // only statistics and a capture without packets, which are of no use to anybody, and a
+        // camera that is off has many such runs.
         hasWritten = await session.status.transport.delivered > 0
         await metrics.end(session, of: plan.name, as: status)
       }
@@ -107,8 +107,11 @@ final class FleetCamera: Sendable {
 
   /// Moves what earlier runs have written out of the way: each run of the command replaces files
   /// of fixed names, and those of a fleet begin unasked.
-  private func keepFormerFiles() {
-    for path in plan.command.replacedPaths {
+  ///
+  /// The disk of a recording may have come since the last run, in which nothing was written.
+  private func keepFormerFiles(includingRecords: Bool) {
+    let command = plan.command
+    for path in command.replacedRecordings + (includingRecords ? command.replacedRecords : []) {
       do throws(CannotWrite) {
         try FormerFile.keep(path)
       } catch {

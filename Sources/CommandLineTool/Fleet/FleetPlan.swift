@@ -23,6 +23,13 @@ struct FleetPlan: Sendable {
     /// Whether it is on the page, so that its sound is received too.
     let isShown: Bool
 
+    /// Whether `next` cannot begin before it has ended: it is the same camera, or writes to the
+    /// same file.
+    func holdsUp(_ next: Camera) -> Bool {
+      name == next.name
+        || !Set(command.writtenPaths).isDisjoint(with: next.command.writtenPaths)
+    }
+
     /// Whether nothing would be different if it began anew.
     func isSame(as other: Camera) -> Bool {
       name == other.name && secrets == other.secrets && files == other.files

@@ -33,7 +33,7 @@ final class PictureFiles: OutputDestination {
   /// The number of the first file.
   private var firstNumber = 1
   /// Why a picture is missing: the first reason.
-  private var failure: OutputError?
+  private(set) var failure: OutputError?
   /// Whether the last picture could not be stored.
   private var isFailing = false
   /// Whether it waits for its folder.
@@ -119,7 +119,7 @@ final class PictureFiles: OutputDestination {
         try store(picture, of: frame)
       } catch {
         // Of many, the next one may be stored again.
-        guard pipe == nil, !isSingle else { throw error }
+        guard pipe == nil, !isSingle, !deadline.isPast else { throw failure ?? error }
         note(error)
         progress.skipped += 1
         continue

@@ -36,7 +36,7 @@ final class RecordingFiles: OutputDestination {
   private var opened = 0
   private var writtenBefore = (items: 0, bytes: 0)
   private var events = OutputEvents()
-  private var failure: OutputError?
+  private(set) var failure: OutputError?
   private var holes = 0
   /// Why the first file could not be opened, until one can be.
   private var refusal: OutputError?

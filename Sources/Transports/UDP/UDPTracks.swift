@@ -50,7 +50,8 @@ final class UDPTracks: DatagramMerger {
   }
 
   func sendFeedback(_ bytes: ByteBuffer, track: Int) {
-    if receivers.indices.contains(track) { receivers[track]?.sendFeedback(bytes) }
+    // A track beyond them shares the port of the required one.
+    receivers[receivers.indices.contains(track) ? track : required]?.sendFeedback(bytes)
   }
 
   var counters: TransportCounters {

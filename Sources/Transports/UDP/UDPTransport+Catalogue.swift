@@ -105,10 +105,12 @@ extension TransportKind {
         options.repair.retransmissionPort ?? listening.retransmissionPort
       return listening
     }
+    let sharing = choice.number == nil ? session.mediaSharingPort(with: chosen) : []
     let transport = UDPTransport(
       role: listenings.count == 1
         ? .listener(listenings[0]) : .listeners(listenings, required: required),
-      sockets: options.sockets, descriptions: tracks.map { session.media[$0].description },
+      sockets: options.sockets,
+      descriptions: (tracks + sharing).map { session.media[$0].description },
       on: eventLoop)
     // FFmpeg writes RTP/AVP together with the key of its SRTP.
     guard options.srtp.keys.isEmpty, session.media[chosen].isToBeDecrypted else { return transport }
@@ -174,15 +176,33 @@ extension SessionDescription {
   fileprivate func tracksToReceive(with chosen: Int) -> [Int] {
     let others = media.indices.filter { index in
       let section = media[index]
-      let isAmongChosen =
-        section.port == media[chosen].port
-        && section.connection?.address == media[chosen].connection?.address
-      return index != chosen && section.port > 0 && !isAmongChosen
+      return index != chosen && section.port > 0 && !isOnPort(of: chosen, index)
         && !section.isRetransmission && !section.isBackChannel
         && ["RTP/AVP", "RTP/SAVP"].contains(where: section.profile.uppercased().hasPrefix)
         && section.isToBeDecrypted == media[chosen].isToBeDecrypted
     }
     return ([chosen] + others.prefix(UDPTransport.maximumTracks - 1)).sorted()
+  }
+
+  /// The sections that come on the port of the `chosen` one, behind all that have a port of their
+  /// own: their payload types tell them apart (RFC 9143 §9.2).
+  ///
+  /// What is protected by keys of its own is left out.
+  fileprivate func mediaSharingPort(with chosen: Int) -> [Int] {
+    guard !media[chosen].isToBeDecrypted else { return [] }
+    let type = media[chosen].description.payloadType
+    return media.indices.filter { index in
+      let section = media[index]
+      return index != chosen && isOnPort(of: chosen, index) && !section.isRetransmission
+        && !section.isBackChannel && !section.isToBeDecrypted
+        && section.profile.uppercased().hasPrefix("RTP/AVP")
+        && section.description.payloadType.map { $0 != type } ?? false
+    }
+  }
+
+  private func isOnPort(of chosen: Int, _ index: Int) -> Bool {
+    media[index].port == media[chosen].port
+      && media[index].connection?.address == media[chosen].connection?.address
   }
 
   /// The port for a section's retransmissions, if they have a separate session on the same address.

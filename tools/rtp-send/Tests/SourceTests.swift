@@ -59,16 +59,16 @@ import Testing
 
   /// Two recordings in one file, the second of which begins hours later: it follows at once, and
   /// its tracks stay together.
-  @Test func whatIsJoinedLeavesNoGap() async throws {
+  @Test(arguments: [true, false]) func whatIsJoinedLeavesNoGap(isAllWithSound: Bool) throws {
     let folder = try TemporaryFolder()
     var joined = Data()
     for offset in ["0", "18000"] {
+      let sound = isAllWithSound || offset != "0" ? ["-c:a", "aac"] : ["-an"]
       joined += try FFmpeg.made(
         [
           "-f", "lavfi", "-i", "testsrc2=size=128x96:rate=25:duration=2", "-f", "lavfi", "-i",
-          "sine=duration=2", "-c:v", "libx264", "-bf", "0", "-c:a", "aac", "-output_ts_offset",
-          offset,
-        ], ending: "ts")
+          "sine=duration=2", "-c:v", "libx264", "-bf", "0", "-output_ts_offset", offset,
+        ] + sound, ending: "ts")
     }
     let file = folder.url("joined.ts")
     try joined.write(to: file)
@@ -78,11 +78,12 @@ import Testing
     while let unit = try source.next().element {
       sounds.append(Double(unit.presentationTicks) / Double(source.format.clockRate))
     }
-    try #require(pictures.count == 100 && sounds.count % 2 == 0)
+    try #require(pictures.count == 100 && sounds.count > 80)
     let steps = zip(pictures, pictures.dropFirst()).map { $1 - $0 }
     #expect(steps.allSatisfy { (0.02...0.2).contains($0) })
-    let moved = pictures[50] - pictures[0]
-    #expect(abs(sounds[sounds.count / 2] - sounds[0] - moved) < 0.005)
+    // The second recording begins with both, or the sound a little earlier.
+    let start = isAllWithSound ? sounds[sounds.count / 2] : sounds[0]
+    #expect((-0.05...0.05).contains(start - pictures[50]))
   }
 
   /// Beside sound that goes on, a picture that lasts is no break.

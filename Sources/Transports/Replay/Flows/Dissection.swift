@@ -10,6 +10,8 @@ struct Dissection: Sendable {
   static let maximumDescribed = 256
   /// How far records of several interfaces may be out of order.
   private static let greatestDisorder: Int64 = 10_000_000_000
+  /// So many records in a row are of a clock that was set back; fewer, of another interface's.
+  private static let recordsOfProof = 64
 
   private(set) var statistics = DissectionStatistics()
   /// What is said of the media from outside the file.
@@ -24,6 +26,8 @@ struct Dissection: Sendable {
   private var time: Int64 = 0
   /// How far the clock of the machine that recorded was set back meanwhile.
   private var setBack: Int64 = 0
+  /// How many records in a row are long past.
+  private var pastRecords = 0
 
   /// A TCP connection in both directions.
   private struct Connection: Hashable {
@@ -102,12 +106,19 @@ struct Dissection: Sendable {
 
   /// Goes on to the time of a record.
   private mutating func note(_ recorded: Int64) {
+    let earliest = time.subtractingSaturating(Self.greatestDisorder)
+    // It was set right again.
+    if recorded >= earliest { setBack = 0 }
     let next = recorded.addingSaturating(setBack)
-    if next < time.subtractingSaturating(Self.greatestDisorder) {
-      setBack = time.subtractingSaturating(recorded)
-    } else {
+    guard next < earliest else {
+      pastRecords = 0
       time = max(time, next)
+      return
     }
+    pastRecords += 1
+    guard pastRecords >= Self.recordsOfProof else { return }
+    pastRecords = 0
+    setBack = time.subtractingSaturating(recorded)
   }
 
   /// Hands out what follows holes at the end of the file.

@@ -12,7 +12,11 @@ struct AudioSpecificConfig: Sendable, Equatable {
   /// AAC LC with a rate that has a number.
   init(rate: Int, channels: Int) {
     rateIndex = UInt8(clamping: SoundFormat.aacRates.firstIndex(of: rate) ?? 3)
-    self.channels = UInt8(clamping: channels)
+    self.channels = Self.configuration(ofChannels: channels)
+  }
+
+  private static func configuration(ofChannels count: Int) -> UInt8 {
+    count == 8 ? 7 : UInt8(clamping: count)
   }
 
   /// The fields of the ADTS header that `frame` begins with, or `nil` (§1.A.2.2.1).
@@ -30,8 +34,11 @@ struct AudioSpecificConfig: Sendable, Equatable {
   init(describing first: ByteBuffer?, rate: Int, channels: Int) {
     self = first.flatMap(Self.init(adts:)) ?? Self(rate: rate, channels: channels)
     // 0 says that a table in the stream describes the channels.
-    if self.channels == 0 { self.channels = UInt8(clamping: channels) }
+    if self.channels == 0 { self.channels = Self.configuration(ofChannels: channels) }
   }
+
+  /// How many channels a decoder gives: a configuration of 7 has eight (ISO/IEC 14496-3 §1.6.3.5).
+  var channelCount: Int { channels == 7 ? 8 : Int(channels) }
 
   /// Samples a second.
   var rate: Int { SoundFormat.aacRates[Int(rateIndex)] }

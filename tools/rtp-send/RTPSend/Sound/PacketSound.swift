@@ -61,7 +61,7 @@ import NIOCore
         let described = AudioSpecificConfig(
           describing: unsafe first.map { unsafe Self.bytes(of: $0.pointee) }, rate: rate,
           channels: channels)
-        (rate, channels) = (described.rate, Int(described.channels))
+        (rate, channels) = (described.rate, described.channelCount)
         configuration = described.bytes
       }
     case AV_CODEC_ID_OPUS: coding = .opus

@@ -29,15 +29,22 @@ struct TimeBreaks {
     /// The latest time, and when what has it is over.
     var last: Int64
     var end: Int64
+
+    /// How far a time that is moved by `shift` is from where the track ends.
+    func distance(to time: Int64, by shift: Int64) -> UInt64 {
+      time.addingSaturating(shift).subtractingSaturating(end).magnitude
+    }
   }
 
   /// Begins with the first packet of `input`, or anywhere behind a seek.
   ///
-  /// Transport streams are joined and cut at will, so that ten seconds without anything are a break
-  /// there, as for FFmpeg. Files with an index say how long a gap is.
+  /// Ten seconds without anything are a break where recordings can be joined by their bytes, as for
+  /// FFmpeg. Files with an index say how long a gap is.
   init(of input: UnsafeMutablePointer<AVFormatContext>) {
-    let flags = unsafe input.pointee.iformat?.pointee.flags ?? 0
-    longestGap = (flags & AVFMT_TS_DISCONT != 0 ? 10 : 30 * 3600) * 1_000_000_000
+    let name = unsafe input.pointee.iformat.map { unsafe String(cString: $0.pointee.name) } ?? ""
+    let isSeekable = unsafe input.pointee.pb.map { unsafe $0.pointee.seekable != 0 } ?? false
+    let hasIndex = isSeekable && ["mov,", "matroska,", "avi"].contains(where: name.hasPrefix)
+    longestGap = (hasIndex ? 30 * 3600 : 10) * 1_000_000_000
   }
 
   /// Moves the times of `packet`, which `input` gave, to where they continue those before.
@@ -72,26 +79,31 @@ struct TimeBreaks {
 
   /// What to add to the time of a packet of a track, in nanoseconds.
   private mutating func shift(of time: Int64, lasting length: Int64, track index: Int32) -> Int64 {
-    var track =
-      tracks[index]
-      ?? Track(shift: shift, last: time.addingSaturating(shift), end: time.addingSaturating(shift))
-    if !continues(track, at: time.addingSaturating(track.shift)) {
-      if !continues(track, at: time.addingSaturating(shift)) {
-        let end = max(newest ?? track.end, track.end)
+    let known = tracks[index]
+    var own = known?.shift ?? shift
+    if !continues(known, at: time.addingSaturating(own)) {
+      if !continues(known, at: time.addingSaturating(shift)) {
+        let end = newest ?? time
         shift = end.addingSaturating(Self.step).subtractingSaturating(time)
       }
-      track.shift = shift
+      own = shift
+    } else if let known, own != shift, continues(known, at: time.addingSaturating(shift)) {
+      // Another track is across a break already, which was a little longer for it.
+      own =
+        [own, shift].min { known.distance(to: time, by: $0) < known.distance(to: time, by: $1) }
+        ?? own
     }
-    let moved = time.addingSaturating(track.shift)
-    track.last = max(track.last, moved)
-    track.end = max(track.end, moved.addingSaturating(length))
-    tracks[index] = track
-    newest = max(newest ?? track.end, track.end)
-    return track.shift
+    let moved = time.addingSaturating(own)
+    let end = moved.addingSaturating(length)
+    tracks[index] = Track(
+      shift: own, last: max(known?.last ?? moved, moved), end: max(known?.end ?? end, end))
+    newest = max(newest ?? end, end)
+    return own
   }
 
-  private func continues(_ track: Track, at time: Int64) -> Bool {
-    track.last.subtractingSaturating(time) <= -Self.longestStepBack
+  private func continues(_ track: Track?, at time: Int64) -> Bool {
+    let last = track?.last ?? time
+    return last.subtractingSaturating(time) <= -Self.longestStepBack
       && time.subtractingSaturating(newest ?? time) <= longestGap
   }
 }
