@@ -432,7 +432,7 @@ extension UDPListenerTests {
     try await transport.open(delivering: sink)
     #expect(sink.descriptions.elements.first?.map(\.encodingName) == ["H264", "opus"])
     let (media, report) = try await adjacentFarEnds()
-    let local = try endpoint("127.0.0.1", port)
+    let local = endpoint("127.0.0.1", port)
     try await media.send(rtp(1), rtp(2), to: local)
     #expect(try await sink.datagrams.first(2).map(\.track) == [0, 0])
     // Reports on the sound go where those on the video do.

@@ -73,17 +73,18 @@ import Testing
     let file = folder.url("joined.ts")
     try joined.write(to: file)
     let pictures = try read(file).map { Double($0.presentationTicks) / 90_000 }
+    try #require(pictures.count == 100)
+    let steps = zip(pictures, pictures.dropFirst()).map { $1 - $0 }
+    #expect(steps.allSatisfy { (0.02...0.2).contains($0) })
+    // Of sound that begins later, a file says nothing when it is opened.
+    guard isAllWithSound else { return }
     let source = try SoundFileSource(path: file.path, clockDeviation: 0)
     var sounds: [Double] = []
     while let unit = try source.next().element {
       sounds.append(Double(unit.presentationTicks) / Double(source.format.clockRate))
     }
-    try #require(pictures.count == 100 && sounds.count > 80)
-    let steps = zip(pictures, pictures.dropFirst()).map { $1 - $0 }
-    #expect(steps.allSatisfy { (0.02...0.2).contains($0) })
     // The second recording begins with both, or the sound a little earlier.
-    let start = isAllWithSound ? sounds[sounds.count / 2] : sounds[0]
-    #expect((-0.05...0.05).contains(start - pictures[50]))
+    #expect((-0.05...0.05).contains(sounds[sounds.count / 2] - pictures[50]))
   }
 
   /// Beside sound that goes on, a picture that lasts is no break.
