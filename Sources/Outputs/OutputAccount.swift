@@ -68,6 +68,7 @@ final class OutputAccount: Sendable {
     /// When the write began that is going on.
     var busySince: Instant?
     var awaitsReader = false
+    var isFile = false
     /// True after coded items were dropped, until the next one at which decoding can begin.
     var awaitsEntry = false
   }
@@ -89,6 +90,11 @@ final class OutputAccount: Sendable {
 
   /// What ended the output, if an error did.
   var fault: (any OutputFault)? { state.withLock { $0.error } }
+
+  /// Whether what was opened is a regular file.
+  var isFile: Bool { state.withLock { $0.isFile } }
+
+  func noteOpened(isFile: Bool) { state.withLock { $0.isFile = isFile } }
 
   func noteBusy(since time: Instant?) { state.withLock { $0.busySince = time } }
 

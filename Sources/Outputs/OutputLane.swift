@@ -23,8 +23,11 @@ public final class OutputLane: Sendable {
   /// and little enough for a processor's cache, from which the writing thread takes it.
   public static let defaultUnitLimits = QueueLimits(
     count: 512, bytes: 32 << 20, crowdedBytes: 1 << 20)
-  /// The longest that finishing may take with a time limit.
+  /// The longest that a reader may take with a time limit.
   public static let longestFinish = Duration.seconds(2)
+  /// The longest that a disk may take with a time limit: a busy one needs seconds for what it has
+  /// not stored yet.
+  public static let longestStoring = Duration.seconds(10)
 
   /// How far a write may exceed the deadline before it counts as one that never returns.
   static let stallPatience = Duration.milliseconds(500)
@@ -270,23 +273,29 @@ public final class OutputLane: Sendable {
 
   /// Writes the waiting items, ends on a whole record and closes the target.
   ///
-  /// - Parameter time: how long to wait for a slow reader, at most ``longestFinish``; items that it
-  ///   has not taken by then are counted as discarded. `nil` waits as long as the reader needs, as
-  ///   `cat` does, until another call sets a time.
+  /// - Parameter time: how long to wait for a slow reader, at most ``longestFinish``; items that
+  ///   it has not taken by then are counted as discarded. A disk has ``longestStoring``, unless
+  ///   this is zero. `nil` waits as long as the reader needs, as `cat` does, until another call
+  ///   sets a time.
   /// - Returns: what was written, and what ended the output early.
   public func finish(within time: Duration? = OutputLane.longestFinish) async -> OutputSummary {
-    end(within: time)
+    let limit = end(within: time)
     // A write to a vanished disk may never return.
-    if await thread.join(within: time.map { $0 + Self.stallPatience }) == .released {
-      account.end(with: OutputError.readerTooSlow)
+    if await thread.join(within: limit.map { $0 + Self.stallPatience }) == .released {
+      account.end(with: account.isFile ? OutputError.diskTooSlow : .readerTooSlow)
     }
     return account.summary
   }
 
-  private func end(within time: Duration?) {
-    if let time {
-      account.deadline.set(Instant.now.advanced(by: min(max(time, .zero), Self.longestFinish)))
-    }
-    queue.close()
+  /// Sets the time to give up; returns how long that is from now.
+  @discardableResult
+  private func end(within time: Duration?) -> Duration? {
+    defer { queue.close() }
+    guard let time else { return nil }
+    let limit =
+      account.isFile && time > .zero
+      ? Self.longestStoring : min(max(time, .zero), Self.longestFinish)
+    account.deadline.set(Instant.now.advanced(by: limit))
+    return limit
   }
 }

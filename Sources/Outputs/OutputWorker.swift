@@ -54,6 +54,7 @@ final class OutputWorker {
       account.noteWait(forReader: true)
       onNews()
     }
+    account.noteOpened(isFile: destination.isFile)
     // It may wait for its first file.
     report(destination.progress)
   }

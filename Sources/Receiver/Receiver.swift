@@ -170,8 +170,9 @@ public final class Receiver: Sendable {
 
   /// Receives until something ends the run; all callers get the same report.
   ///
-  /// Whatever is in flight at the end is still decoded and written, within about two seconds. A
-  /// caller whose task is cancelled ends the run, as ``stop()`` does.
+  /// Whatever is in flight at the end is still decoded and written: decoders and readers have about
+  /// two seconds for that, disks ten. A caller whose task is cancelled ends the run, as ``stop()``
+  /// does.
   public func run() async -> Report {
     let task = start()
     return await withTaskCancellationHandler {
@@ -207,7 +208,8 @@ public final class Receiver: Sendable {
       })
   }
 
-  /// Ends the run normally, within three seconds, from any thread.
+  /// Ends the run normally, from any thread: within three seconds, or eleven where a disk takes
+  /// nothing.
   public func stop() {
     connections.stop()
     Task { [self] in

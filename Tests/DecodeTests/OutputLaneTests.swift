@@ -175,34 +175,61 @@ import Testing
     pipe.closeReadEnd()
   }
 
+  /// A disk that may have vanished.
+  private final class Disk: Sendable {
+    let isAsked = Mutex(false)
+    let isBack = Mutex(false)
+  }
+
   /// A file on a disk that has vanished: a write returns once it is allowed to.
-  private final class VanishedDisk: OutputDestination {
-    static let isBack = Mutex(false)
+  private final class VanishedFile: OutputDestination {
+    private let disk: Disk
+    init(on disk: Disk) { self.disk = disk }
     var isFile: Bool { true }
     var progress = OutputProgress()
     func open(whenReaderIsLate noteDelay: () -> Void) {}
     func write(_ items: [OutputItem]) {
-      try? waitUntil("the disk is back") { Self.isBack.withLock(\.self) }
+      disk.isAsked.withLock { $0 = true }
+      try? waitUntil("the disk is back") { disk.isBack.withLock(\.self) }
       progress.written += items.count
     }
     func finish() {}
     func close() {}
   }
 
-  @Test("a disk that does not take what is written is noticed while it does not")
-  func stalledDisk() async throws {
+  /// An output that waits for `disk` with two access units.
+  private func laneAwaiting(_ disk: Disk) async throws -> OutputLane {
     let format = OutputFormat(scheme: "vanished", summary: "nothing", inputs: .units) { _ in
-      VanishedDisk()
+      VanishedFile(on: disk)
     }
     let lane = try OutputLane(OutputLane.Configuration(target: .path("a"), format: format))
     let clip = Clip(name: "plain", frames: 2, encoder: ["-tune", "zerolatency"])
     #expect(lane.stall == nil)
     for unit in clip.accessUnits(of: try clip.encoded()) { lane.write(unit) }
+    try await eventually { disk.isAsked.withLock(\.self) }
+    return lane
+  }
+
+  @Test("a disk that takes nothing is noticed, and is waited for longer than a reader")
+  func stalledDisk() async throws {
+    let disk = Disk()
+    let lane = try await laneAwaiting(disk)
+    async let summary = lane.finish()
     let stall = try await eventualValue { lane.stall }
     #expect(stall > .seconds(2))
-    VanishedDisk.isBack.withLock { $0 = true }
-    try await eventually { lane.stall == nil }
-    #expect(await lane.finish().counters.written == 2)
+    try await eventually { (lane.stall ?? .zero) > .milliseconds(2700) }
+    disk.isBack.withLock { $0 = true }
+    #expect(await summary.counters.written == 2)
+    #expect(await summary.error == nil)
+    #expect(lane.stall == nil)
+  }
+
+  @Test("an output that is given up waits for no disk")
+  func abandonedDisk() async throws {
+    let disk = Disk()
+    defer { disk.isBack.withLock { $0 = true } }
+    let lane = try await laneAwaiting(disk)
+    #expect(await lane.finish(within: .zero).error as? OutputError == .diskTooSlow)
   }
 
   @Test("a write that fails in the middle of a frame leaves a file of whole frames")

@@ -53,8 +53,8 @@ actor Fleet {
   private static let usualTick = Duration.seconds(2)
   /// How long after a camera of the cluster could not begin it is tried again.
   private static let rowPause = Duration.seconds(30)
-  /// How long a camera may take to end before others begin: a run ends within three seconds, its
-  /// capture and its statistics within as many.
+  /// How long a camera may take to end before others begin: a run ends within three seconds unless
+  /// a disk hangs, its capture and its statistics within as many.
   private let longestEnd: Duration
   /// How long outputs may take that are ended at once.
   private static let patience = Duration.seconds(2)

@@ -18,6 +18,8 @@ public enum OutputError: OutputFault, Hashable {
   case writeFailed(errno: Int32)
   /// The reader did not take the rest of a frame before the deadline.
   case readerTooSlow
+  /// The disk did not store the rest before the deadline.
+  case diskTooSlow
   /// The format cannot express these samples; `name` is libav's.
   case unsupportedPixelFormat(name: String)
   /// The output is for an elementary stream of `expected`, but `found` came.
@@ -41,6 +43,7 @@ public enum OutputError: OutputFault, Hashable {
     case .readerGone: "reader_gone"
     case .writeFailed: "write_failed"
     case .readerTooSlow: "reader_too_slow"
+    case .diskTooSlow: "disk_too_slow"
     case .unsupportedPixelFormat: "unsupported_pixel_format"
     case .wrongCodec: "wrong_codec"
     case .cannotConvert: "cannot_convert"
@@ -56,8 +59,8 @@ public enum OutputError: OutputFault, Hashable {
     case .readerGone: .readerGone
     case .noIntactPicture: .nothingIntact
     case .formatChanged, .soundChanged: .formatChanged
-    case .cannotOpen, .noReader, .writeFailed, .readerTooSlow, .unsupportedPixelFormat,
-      .wrongCodec, .cannotConvert, .noSoundDecoder, .failed:
+    case .cannotOpen, .noReader, .writeFailed, .readerTooSlow, .diskTooSlow,
+      .unsupportedPixelFormat, .wrongCodec, .cannotConvert, .noSoundDecoder, .failed:
       .cannotWrite
     }
   }
@@ -78,6 +81,8 @@ public enum OutputError: OutputFault, Hashable {
       "\(output) cannot be written: \(Self.reason(number)); a file ends on its last whole frame"
     case .readerTooSlow:
       "the reader of \(output) did not take the last frame in time"
+    case .diskTooSlow:
+      "\(output) may lack its end: the disk did not store it in time"
     case .unsupportedPixelFormat(let format):
       "\(output): its format cannot hold pictures of \(format); try --format yuv"
     case .wrongCodec(let expected, let found):
