@@ -169,7 +169,7 @@ let package = Package(
       ],
       resources: [.embedInCode("Page")]
     ),
-    // What both command lines say of an option that they do not know.
+    // What both command lines say of an option or a value that they do not know.
     .target(
       name: "OptionNames",
       dependencies: [.product(name: "ArgumentParser", package: "swift-argument-parser")]
@@ -283,7 +283,8 @@ let package = Package(
     .testTarget(
       name: "CommandLineToolTests",
       dependencies: [
-        "CommandLineTool", "BlockingIO", "RTPWire", "Telemetry", "TestSupport", "Transports",
+        "CommandLineTool", "BlockingIO", "JetStream", "Outputs", "RTPWire", "Receiver", "Telemetry",
+        "TestSupport", "Transports",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "NIOCore", package: "swift-nio"),
       ]

@@ -126,10 +126,18 @@ package final class FileWriter {
   ///   it has no room.
   package func finish() -> WriteFailure? {
     guard case .own(let created) = ownership, !isClosed else { return nil }
-    if let created, isFile, isEmpty { unsafe unlink(created) }
+    if let created, isFile, isEmpty, isNamed(created) { unsafe unlink(created) }
     isClosed = true
     // Whatever it says, the descriptor is gone.
     return close(number) == 0 || errno == EINTR ? nil : .failed(errno: errno)
+  }
+
+  /// Whether `path` is still the name of this file: somebody may have moved it, and put another one
+  /// in its place.
+  private func isNamed(_ path: String) -> Bool {
+    var (own, other) = (stat(), stat())
+    return unsafe fstat(number, &own) == 0 && lstat(path, &other) == 0
+      && own.st_dev == other.st_dev && own.st_ino == other.st_ino
   }
 
   private func giveBack(_ original: Int32, flags: Int32?) {
@@ -282,7 +290,10 @@ package final class FileWriter {
     return nil
   }
 
-  private static func syncFolder(of path: String) -> WriteFailure? {
+  /// Waits until the folder of `path` has that name on the disk.
+  ///
+  /// - Returns: why it has not.
+  package static func syncFolder(of path: String) -> WriteFailure? {
     let end = path.lastIndex(of: "/").map { path.index(after: $0) } ?? path.startIndex
     let folder = end == path.startIndex ? "." : String(path[..<end])
     let number = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)

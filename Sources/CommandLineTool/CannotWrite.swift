@@ -2,4 +2,6 @@
 /// list.
 struct CannotWrite: Error, CustomStringConvertible {
   let description: String
+  /// What a run ends with because of it.
+  var status = ExitStatus.outputFailed
 }

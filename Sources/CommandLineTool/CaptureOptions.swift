@@ -21,6 +21,7 @@ extension CaptureCounters {
       return "\(path) cannot be written: \(failure); it ends on a whole packet\(loss)"
     }
     guard dropped > 0 else { return nil }
-    return "\(path) lacks \(dropped.counted("packet")): the disk was too slow"
+    let cause = isFile ? "the disk" : "its reader"
+    return "\(path) lacks \(dropped.counted("packet")): \(cause) was too slow"
   }
 }

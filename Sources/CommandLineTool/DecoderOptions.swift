@@ -1,5 +1,6 @@
 public import ArgumentParser
 public import Decode
+import OptionNames
 
 extension DecoderThreads: ExpressibleByArgument {
   public init?(argument: String) {
@@ -32,15 +33,16 @@ struct DecoderOptions: ParsableArguments {
       then as many as there are processors. They share the slices or rows of each picture, or have \
       a picture each, which then waits for the next ones. N is so many from the beginning, up to \
       \(DecoderThreads.most), with a picture each.
-      """, valueName: "auto|n"))
+      """, valueName: "auto|n"),
+    transform: DecoderThreads.reading(or: "it is auto, or 1 to \(DecoderThreads.most)"))
   var chosenThreads: DecoderThreads?
 
   @Option(
     help: ArgumentHelp(
       """
       Decode in a process of its own, which reaches no network and no files, and is replaced if it \
-      dies, hangs or grows. auto (the default) warns where that is not possible, and decodes without; \
-      require decodes nothing then; off is for debugging.
+      dies, hangs or grows. auto (the default) warns and decodes without it where that is not \
+      possible; require decodes nothing there; off is for debugging.
       """, valueName: "auto|require|off"))
   var sandbox = Sandbox.auto
 

@@ -1,4 +1,5 @@
 import ArgumentParser
+import OptionNames
 import RTPWire
 
 struct FeedbackOptions: ParsableArguments {
@@ -7,7 +8,8 @@ struct FeedbackOptions: ParsableArguments {
       """
       What to request from the sender by RTCP: nack (lost packets), pli or fir (a key picture), \
       separated by commas. Not needed with SDP.
-      """, valueName: "names"))
+      """, valueName: "names"),
+    transform: FeedbackArgument.reading(or: "it is nack, pli or fir, or several with commas"))
   var feedback: FeedbackArgument?
 
   @Option(

@@ -6,8 +6,8 @@ import Glibc
 /// Symbolic links are followed, even to files that do not exist yet.
 enum FileIdentity: Hashable {
   case existing(device: UInt64, inode: UInt64)
-  /// A file that does not exist yet, in an existing folder.
-  case new(device: UInt64, inode: UInt64, name: String)
+  /// A name in an existing folder, whose file does not exist yet or may be replaced.
+  case named(device: UInt64, inode: UInt64, name: String)
 
   /// The identity of what `argument` names: a path, `fd:N`, or `-` for `descriptor`.
   ///
@@ -21,14 +21,29 @@ enum FileIdentity: Hashable {
         return nil
       }
     } else if unsafe stat(argument, &status) != 0 {
-      guard errno == ENOENT, let path = SymbolicLink.target(of: argument) else { return nil }
-      let (folder, name) = SymbolicLink.divide(path)
-      guard !name.isEmpty, unsafe stat(folder, &status) == 0 else { return nil }
-      self = .new(device: UInt64(status.st_dev), inode: UInt64(status.st_ino), name: name)
+      guard errno == ENOENT else { return nil }
+      self.init(placeOf: argument)
       return
     }
     guard [S_IFREG, S_IFIFO].contains(status.st_mode & S_IFMT) else { return nil }
     self = .existing(device: UInt64(status.st_dev), inode: UInt64(status.st_ino))
+  }
+
+  /// The identity of the place that `path` names, which stays when its file is replaced.
+  ///
+  /// `nil` for what cannot exist.
+  init?(placeOf path: String) {
+    guard let path = try? SymbolicLink.target(of: path) else { return nil }
+    var (folder, name) = SymbolicLink.divide(path)
+    var status = stat()
+    guard !name.isEmpty else { return nil }
+    while unsafe stat(folder, &status) != 0 {
+      // Folders named by the time are made later, so they are part of the name.
+      let (outer, inner) = SymbolicLink.divide(folder)
+      guard errno == ENOENT, inner.contains("%"), outer != folder else { return nil }
+      (folder, name) = (outer, "\(inner)/\(name)")
+    }
+    self = .named(device: UInt64(status.st_dev), inode: UInt64(status.st_ino), name: name)
   }
 
   static func isPipe(_ path: String) -> Bool {

@@ -39,12 +39,15 @@ struct IntervalCounters: Sendable {
     object.add(
       "bits_per_s", seconds > 0 ? Double(received(\.receivedBytes)) * 8 / seconds : nil, digits: 0)
     object.add("delivered", delivered)
-    object.add("repaired", received(\.repaired))
+    // Packets of an earlier interval may have come themselves after all.
+    let repaired = reception?.repaired ?? 0
+    object.add("repaired", repaired - min(former.reception?.repaired ?? 0, repaired))
     object.add("lost", lost)
     object.add("loss_percent", lost == 0 ? 0 : 100 * Double(lost) / Double(lost + delivered))
     object.add("left_out_by_sender", received(\.leftOut))
     object.add("reordered", received(\.reordered))
     object.add("duplicate", received(\.duplicate))
+    object.add("overtaken", received(\.overtaken))
     object.add("late", received(\.late))
     for counter in CommandLineTool.current.transports.counters where counter.isLocalLoss {
       object.add(counter.name, transport[counter] &- former.transport[counter])

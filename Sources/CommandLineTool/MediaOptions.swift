@@ -1,5 +1,6 @@
 import ArgumentParser
 import Defragment
+import OptionNames
 import RTPWire
 import Receiver
 import Transports
@@ -35,7 +36,10 @@ struct MediaOptions: ParsableArguments {
       with the media), flexfec (RFC 8627) or flexfec-03; add red:PT if packets come in RED (RFC \
       2198). Not needed with SDP. Or st2022-1 (SMPTE ST 2022-1), which comes to the ports two and four \
       above that of the media.
-      """, valueName: "format:pt[,red:pt]|st2022-1"))
+      """, valueName: "format:pt[,red:pt]|st2022-1"),
+    transform: CorrectionArgument.reading(
+      or: "it is ulpfec:PT, flexfec:PT or flexfec-03:PT, perhaps with ,red:PT of another type, or "
+        + "st2022-1; PT is 0 to 127"))
   var fec: CorrectionArgument?
 
   @Option(
@@ -61,10 +65,27 @@ struct MediaOptions: ParsableArguments {
     }
   }
 
+  /// What a medium is taken for that may come in several formats.
+  var knownEncodings: Set<String> {
+    let formats = CommandLineTool.current.formats
+    let codecs = formats.codec(named: codec).map { [$0] } ?? formats.codecs
+    return Set(
+      codecs.map { $0.encodingName.uppercased() }
+        + formats.soundFormats.flatMap { $0.encodingNames })
+  }
+
   /// Reads the SDP file, if one is given; that may be a pipe, which can be read only once.
   func session() throws(TransportError) -> SessionDescription? {
     guard let sessionDescription else { return nil }
-    return try SessionDescription(contentsOf: sessionDescription)
+    var choice = MediaChoice()
+    (choice.payloadType, choice.knownEncodings) = (payloadType, knownEncodings)
+    do {
+      return try SessionDescription(contentsOf: sessionDescription).choosing(by: choice)
+    } catch {
+      guard case .sessionDescription(let fault) = error else { throw error }
+      // The source is another file, and may be right.
+      throw .fileUnreadable(path: sessionDescription, reason: "\(fault)")
+    }
   }
 
   /// The media as described by the options, with gaps filled from `session`, the SDP file's.

@@ -13,7 +13,7 @@ struct OutputOptions: ParsableArguments {
       .png is one intact picture; with --every, or with %d, %05d or the time in UTC such as \
       %Y%m%dT%H%M%SZ in its name, it is one of many: without --every, one for each frame, and with \
       --frames 1 a single one. Numbers begin at 1 in each run and replace the pictures of an earlier \
-      one. jsonl is what became of each picture, for which \
+      one, unless --keep deletes those. jsonl is what became of each picture, for which \
       it is decoded. \(Self.schemes)
       """, valueName: "path"), completion: .file(), transform: CommandLineSecrets.path)
   var paths: [String] = []
@@ -43,6 +43,9 @@ struct OutputOptions: ParsableArguments {
   func requests() throws -> [OutputRequest] {
     try paths.map { path in
       let format = try format(of: path)
+      do {
+        try format.check(path)
+      } catch { throw ValidationError("\(path): \(error)") }
       return OutputRequest(
         argument: path, format: format,
         // A file is slow only for moments, so nothing needs to be dropped. A reader may stop for

@@ -50,7 +50,11 @@ enum Password {
     }
     guard let password else { return nil }
     Secret.forbidCoreDumps()
-    guard let user else { throw Failure.userMissing }
+    guard let user else {
+      // A camera without a login has no use for the file of others.
+      UselessOption.note?.take("--password-file")
+      throw Failure.userMissing
+    }
     return Credentials(user: user, password: password)
   }
 
@@ -74,17 +78,17 @@ enum Password {
     defer { unsafe fclose(terminal) }
     let number = unsafe fileno(terminal)
     // A background job would be stopped for a question that nobody sees.
-    guard tcgetpgrp(number) == getpgrp() else { return nil }
-    var settings = termios()
-    guard unsafe tcgetattr(number, &settings) == 0 else { return nil }
-    var silent = settings
-    // Signals are off, so that Ctrl-C cannot leave a terminal without echo: it ends the line
-    // instead.
-    silent.c_lflag &= ~tcflag_t(ECHO | ISIG)
-    silent.c_cc.11 = interruption
-    unsafe tcsetattr(number, TCSAFLUSH, &silent)
+    guard isatty(number) != 0, tcgetpgrp(number) == getpgrp() else { return nil }
+    // Nobody takes these signals before a run begins, and they must not leave a terminal without
+    // echo.
+    Restoration.prepare(number, "\n")
+    Restoration.begin(at: TCSAFLUSH, endedBy: [SIGINT, SIGTERM, SIGHUP]) { settings in
+      // Keys send none: Ctrl-C ends the line instead.
+      settings.c_lflag &= ~tcflag_t(ECHO | ISIG)
+      settings.c_cc.11 = interruption
+    }
     defer {
-      unsafe tcsetattr(number, TCSAFLUSH, &settings)
+      Restoration.end(at: TCSAFLUSH)
       unsafe fputs("\n", terminal)
     }
     unsafe fputs("Password of \(user) at \(source.bare): ", terminal)

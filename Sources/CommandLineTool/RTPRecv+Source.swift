@@ -31,6 +31,7 @@ extension RTPRecv {
     if let timeout { options.silence = timeout > 0 ? .after(.seconds(timeout)) : .never }
     options.credentials = try login.credentials(for: source)
     options.media.payloadType = media.payloadType
+    options.media.knownEncodings = media.knownEncodings
     options.media.description = described
     options.media.auxiliaryTypes = Set(
       try mediaDescription(completedBy: described).auxiliaryTypes)

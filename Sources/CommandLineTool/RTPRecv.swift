@@ -196,7 +196,7 @@ struct RTPRecv: AsyncParsableCommand {
       return try await Page(at: address, showing: LivePage(), routes: routes)
     } catch {
       StandardError.say(.error("\(error)"))
-      throw ExitStatus.outputFailed.code
+      throw error.status.code
     }
   }
 
@@ -300,8 +300,8 @@ struct RTPRecv: AsyncParsableCommand {
       return .outputFailed
     } catch let error as any TransportFault {
       let words = Verdict.words(for: error, advice: login.advice(for: argument))
-      // A message about the file itself names it.
-      if case .fileUnreadable(argument.bare, _)? = error as? TransportError {
+      // A message about a file, which may be that of --sdp, names it.
+      if case .fileUnreadable? = error as? TransportError {
         StandardError.say(.error(words))
       } else {
         StandardError.say(.error("\(argument.shown): \(words)"))

@@ -9,18 +9,20 @@ enum StandardError {
   /// The camera of a fleet that speaks.
   @TaskLocal static var speaker: String?
 
+  /// Takes a remark; `false` if it does not any more.
+  typealias Listener = @Sendable (_ speaker: String?, Remark) -> Bool
+
   /// Who is told instead while something else is on the terminal.
-  private static let diversion = Mutex<(@Sendable (_ speaker: String?, Remark) -> Void)?>(nil)
+  private static let diversion = Mutex<Listener?>(nil)
 
   /// Has `listener` told what would be on the terminal, until it is `nil`.
-  static func divert(_ listener: (@Sendable (_ speaker: String?, Remark) -> Void)?) {
-    diversion.withLock { $0 = listener }
-  }
+  static func divert(_ listener: Listener?) { diversion.withLock { $0 = listener } }
 
   static func say(_ remark: Remark) {
-    if let listener = diversion.withLock(\.self) {
-      listener(speaker, remark)
-      if isatty(STDERR_FILENO) == 1 { return }
+    if let listener = diversion.withLock(\.self), listener(speaker, remark),
+      isatty(STDERR_FILENO) == 1
+    {
+      return
     }
     let level = isJournal ? "<\(remark.level.rawValue)>" : ""
     let name = speaker.map { "\($0): " } ?? ""

@@ -135,6 +135,7 @@ enum Statistics {
   {
     var object = JSONLine()
     object.add(countersOf: reception)
+    object.add("repaired", reception.repaired)
     object.add("loss_percent", reception.lossPercentage)
     object.add("loss_pattern", pattern(reception.lossPattern.settled))
     object.add("cumulative_lost", reception.cumulativeLost)

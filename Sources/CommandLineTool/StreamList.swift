@@ -42,7 +42,8 @@ struct StreamList {
 
   private func text(_ number: Int, _ stream: ListedStream) -> String {
     let description = stream.description
-    var words = ["\(number)", description.kind.rawValue, Self.encoding(of: stream) ?? "unknown"]
+    let encoding = description.encodingNames ?? Self.recognizedEncoding(of: stream) ?? "unknown"
+    var words = ["\(number)", description.kind.rawValue, encoding]
     if let format = Self.format(of: description) { words.append(format.summary) }
     if let type = description.payloadType { words.append("payload type \(type)") }
     words.append("\(description.clockRate) Hz")

@@ -38,7 +38,9 @@ struct StreamTotals: Sendable, Hashable {
     accessUnits = delivery.accessUnits
     soundUnits = delivery.soundUnits
     damaged = delivery.notAsSent &+ delivery.damagedAccessUnits
-    dropped = status.outputs.reduce(delivery.droppedBeforeDecoder) { $0 &+ $1.counters.dropped }
+    dropped = status.outputs.reduce(delivery.droppedBeforeDecoder &+ delivery.undecodedAtEnd) {
+      $0 &+ $1.counters.dropped
+    }
   }
 
   /// What came from `former` to this; nothing of what counts less than it did, because another run

@@ -172,6 +172,10 @@ enum Summary {
     if leftOut > 0 {
       text += "; the decoder is too slow: \(leftOut.counted("access unit")) left out"
     }
+    let undecoded = status.delivery.undecodedAtEnd
+    if undecoded > 0 {
+      text += "; \(undecoded.counted("access unit")) left undecoded at the end"
+    }
     for (output, request) in zip(status.outputs, outputs) where output.counters.dropped > 0 {
       let name = output.name.shownPath
       let dropped = output.counters.dropped.counted(request.format.inputs.word)

@@ -43,7 +43,7 @@ final class TerminationSignals {
     }
   }
 
-  private static func isIgnoring(_ handler: sighandler_t?) -> Bool {
+  static func isIgnoring(_ handler: sighandler_t?) -> Bool {
     unsafe unsafeBitCast(handler, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)
   }
 

@@ -27,6 +27,6 @@ struct UselessOption: Sendable {
 
     var option: String? { found.withLock(\.self) }
 
-    fileprivate func take(_ option: String) { found.withLock { $0 = option } }
+    func take(_ option: String) { found.withLock { $0 = option } }
   }
 }

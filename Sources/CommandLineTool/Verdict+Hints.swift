@@ -20,7 +20,11 @@ extension Verdict {
       guard !wish.onlyRecords, let stream = status.stream else { return nil }
       return withoutParameterSets(stream, status, wish)
     }
-    guard status.outputs.allSatisfy({ $0.counters.written == 0 }) else {
+    // A line about a picture that did not come is none.
+    let hasNothing = zip(report.outputs, status.outputs).allSatisfy {
+      $1.counters.written == 0 || $0.inputs == .reports && status.delivery.frames == 0
+    }
+    guard hasNothing else {
       return ignoredPictures(report).map { "no pictures came: \($0)" }
     }
     guard let stream = status.stream, case .receiving(let codec, _) = stream.phase,
@@ -266,11 +270,16 @@ extension Verdict {
     if let malformed = status.stream?.reception.malformed, malformed > 0 {
       return "\(malformed.counted("datagram")) came that are not RTP"
     }
+    if let reception = status.stream?.reception, reception.delivered == 0,
+      reception.unconfirmed > 0
+    {
+      return TransportHint.unproven(reception.unconfirmed)
+    }
     let delivered = status.transport.delivered
     if status.stream?.hasReportsAlone == true { return TransportHint.reportsAlone }
     if case .recognizing? = status.stream?.phase, delivered > 0 {
-      if delivered == 1 { return TransportHint.unproven(delivered) }
       let types = status.stream?.unrecognizedPayloadTypes ?? []
+      if delivered == 1 || types.isEmpty { return TransportHint.unproven(delivered) }
       if let words = wrongType(types, wish) { return words }
       return
         "\(delivered.counted("packet")) came that look like none of \(codecs); if "

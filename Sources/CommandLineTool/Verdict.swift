@@ -63,6 +63,8 @@ struct Verdict {
       let missing = Self.missing(frames, report.status.delivery, wish)
       complaint = [words, missing, Self.ending(report.reason, wish)].compactMap(\.self)
         .joined(separator: "; ")
+    } else if judged == .done, let words = Self.lackOfEnd(report) {
+      (status, complaint) = (.outputFailed, words)
     } else if judged == .done,
       let words = Self.lackOfSound(report, wish) ?? Self.lackOfPictures(report)
     {
@@ -91,6 +93,19 @@ struct Verdict {
     return wish.decodes
       ? "\(delivery.frames) of \(frames.counted("frame")) came"
       : "\(delivery.usableUnits) of \(frames.counted("access unit")) came"
+  }
+
+  /// That outputs of frames lack the end of the stream; `nil` if they have it, or if the user
+  /// wanted no more.
+  private static func lackOfEnd(_ report: Receiver.Report) -> String? {
+    if case .stopped = report.reason { return nil }
+    guard report.isCutShort, report.outputs.contains(where: \.inputs.needDecoding) else {
+      return nil
+    }
+    let count = report.status.delivery.undecodedAtEnd
+    return "an output or the decoder was stuck at the end: "
+      + (count > 0
+        ? "\(count.counted("access unit")) left undecoded" : "the last frame may be missing")
   }
 
   /// What ended a stream that was to go on; `nil` where nothing did, or something that is said

@@ -121,6 +121,10 @@ struct UnitRecord: Sendable, Hashable {
   var isBehindLoss = false
   /// Whether it counts as intact when approximately correct pictures are accepted.
   var isGood = false
+  /// Whether decoding can begin here; libavcodec marks no recovery point behind the first picture.
+  var isRandomAccess: Bool
+  /// The same of the picture that is shown: another one that is repeated is none.
+  var isKeyPicture: Bool { condition != .repeated && isRandomAccess }
   var dependency = PictureDependency(references: .earlier)
   var frameRate: Rational?
   var captureTime: WallClockTime?
@@ -133,6 +137,7 @@ struct UnitRecord: Sendable, Hashable {
     lastArrival = unit.lastArrival
     self.condition = condition
     isBehindLoss = unit.integrity != .whole || !unit.gaps.isEmpty
+    isRandomAccess = unit.isRandomAccess
     dependency = unit.presumedDependency
     frameRate = unit.format?.frameRate
     captureTime = unit.captureTime
@@ -146,6 +151,7 @@ struct UnitRecord: Sendable, Hashable {
     lastArrival = frame.lastArrival
     self.condition = condition
     damage = frame.damage
+    isRandomAccess = frame.isKeyFrame
     frameRate = frame.frameRate
     captureTime = frame.captureTime
     byteCount = frame.codedByteCount

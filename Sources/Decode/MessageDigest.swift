@@ -1,4 +1,5 @@
 import CFFmpeg
+import RTPWire
 
 /// An MD5 that grows piece by piece.
 @safe struct MessageDigest: ~Copyable {
@@ -37,6 +38,6 @@ extension RawFrame {
         unsafe digest.add(start + row * layout.stride, count: layout.rowBytes)
       }
     }
-    return digest.finish().map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+    return digest.finish().hexadecimal
   }
 }

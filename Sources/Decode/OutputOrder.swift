@@ -59,6 +59,8 @@ struct OutputOrder<Picture> {
   /// The difference between the counts of consecutive pictures.
   private var step = 1
   private var isStepKnown = false
+  /// The same between consecutive frames of any stream of this codec.
+  private var usualStep = 1
   /// Whether pictures were decoded out of output order.
   private var reorders = false
   /// Whether counts are skipped for good, and not for pictures that come later.
@@ -114,8 +116,8 @@ struct OutputOrder<Picture> {
 
   /// Forgets what the stream has shown of itself, because another one begins.
   private mutating func expect(_ order: PictureOrder) {
-    (saidDepth, depth) = (order.reorderDepth, order.reorderDepth)
-    (step, isStepKnown) = depth == 0 ? (order.usualStep, true) : (1, false)
+    (saidDepth, depth, usualStep) = (order.reorderDepth, order.reorderDepth, order.usualStep)
+    (step, isStepKnown) = depth == 0 ? (usualStep, true) : (1, false)
     (seenDepth, hasBPictures) = (0, false)
     (reorders, skipsCounts, leads) = (false, false, nil)
     (timesFollowCounts, timesAreProven) = (true, false)
@@ -142,7 +144,7 @@ struct OutputOrder<Picture> {
     if waiting.count > Self.most { return true }
     let isNewest = first.number == number
     if let last {
-      if first.count - last.count <= step { return true }
+      if first.count - last.count <= certainStep { return true }
       if depth ?? 0 == 0, !reorders, skipsCounts { return true }
     } else if first.number == leader {
       // Either it leads, or none of the pictures that might precede it overtook it.
@@ -156,6 +158,14 @@ struct OutputOrder<Picture> {
     guard newest > first.count else { return false }
     return waiting.count > bound
   }
+
+  /// How far the count of the next picture in output order may be from the last one's, so that none
+  /// comes between them.
+  ///
+  /// A declared depth lets larger steps become smaller at any picture, so only the codec's usual
+  /// one is certain: the counts of H.264 are those of fields (§8.2.1), and two frames in a row
+  /// differ by two, or by one where the encoder counts frames.
+  private var certainStep: Int { depth ?? 0 > 0 ? min(step, usualStep) : step }
 
   /// How many pictures may wait although everything before them has come.
   private var bound: Int {

@@ -72,7 +72,8 @@ public import RTPWire
   public let lastArrival: Instant
   /// What it came from; `nil` for a repetition where nothing came.
   public let origin: PictureOrigin?
-  /// True for pictures that decode without others (IDR, IRAP).
+  /// Whether decoding can begin at it, as its access unit says: an IDR or IRAP picture, or a
+  /// recovery point.
   public let isKeyFrame: Bool
   public let condition: Condition
   /// Why it is not intact; `nil` if it is.
@@ -157,7 +158,7 @@ public import RTPWire
     firstArrival = unit.firstArrival
     lastArrival = unit.lastArrival
     origin = unit.origin
-    isKeyFrame = unsafe source.key_frame != 0
+    isKeyFrame = unit.isKeyPicture
     condition = unit.condition
     damage = unit.damage
     pictureType = PictureType(unsafe source.pict_type)
@@ -213,7 +214,7 @@ public import RTPWire
     origin = unit.origin
     condition = unit.condition
     damage = unit.damage
-    isKeyFrame = condition != .repeated && frame.isKeyFrame
+    isKeyFrame = unit.isKeyPicture
     pictureType = frame.pictureType
     scan = frame.scan
     colour = conversion.colour

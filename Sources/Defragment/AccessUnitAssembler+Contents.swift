@@ -25,7 +25,9 @@ extension AccessUnitAssembler {
     else { return }
     let head = NALUnitHead(of: content)
     statistics.units += 1
-    switch format.role(of: head) {
+    let role = format.role(of: head)
+    markers.noteUnit(isPicture: role.isPicture)
+    switch role {
     case .picture(let isFirst, let isRandomAccess):
       open?.hasPicture = true
       if isFirst { open?.hasBeginning = true }
@@ -47,6 +49,8 @@ extension AccessUnitAssembler {
         open?.repeatedSets.append(index)
       } else {
         reader?.take(parameterSet: content)
+        // Those of pictures, the last in order, say nothing of what encoder this is.
+        if entry.type != format.codec.parameterSetTypes.last { markers.doubt() }
       }
       if description == nil { description = parameterSets.format(of: nil) }
     case .supplementalInformation where entry.isWhole:

@@ -5,17 +5,18 @@ import RTPWire
 /// Assembles NAL units into access units and decides where each one ends.
 ///
 /// A unit ends with the marker, the next timestamp, or a NAL unit that can only begin the next one,
-/// whichever comes first. It does not end before it has a picture: Reolink and Tapo cameras set the
-/// marker on parameter sets, and give them the timestamp of the previous picture.
+/// whichever comes first; a marker that may be wrong waits for what follows it (``MarkerTrust``).
+/// It does not end before it has a picture: Reolink and Tapo cameras set the marker on parameter
+/// sets, and give them the timestamp of the previous picture.
 ///
 /// Parameter sets and the like that follow a picture with its timestamp begin the next access unit
 /// only if the next slice does: some encoders put them between the slices of one picture.
 struct AccessUnitAssembler: Sendable {
   let limits: VideoDefragmenter.Limits
   let format: any PayloadFormat.Type
-  /// False once a picture has continued after its marker, and where NAL units are sent out of
+  /// Refuted once a picture has continued after its marker, and where NAL units are sent out of
   /// decoding order, because the marker then means nothing.
-  var trustsMarkers = true
+  var markers = MarkerTrust()
   var parameterSets: ParameterSets
   var description: FormatDescription? {
     didSet {
@@ -33,9 +34,6 @@ struct AccessUnitAssembler: Sendable {
   var lastLength = 0
   /// The time of the last picture.
   var lastPicture: MediaTime?
-  private var endedByMarker: MediaTime?
-  /// A marker has already ended an access unit of this stream.
-  private var usesMarkers = false
   private var lostPackets = 0
   /// Packets are missing directly before the next unit.
   private var isBehindGap = false
@@ -65,18 +63,19 @@ struct AccessUnitAssembler: Sendable {
 
   mutating func restart() {
     supply.restart()
-    endedByMarker = nil
+    markers.forgetMark()
+    markers.doubt()
   }
 
   /// Notes packets missing before the next one; `nil` means an unknown number.
   mutating func noteLoss(of count: Int?, statistics: inout DefragmentStatistics) {
-    endedByMarker = nil
-    if usesMarkers, trustsMarkers {
-      // A picture whose marker did not come may have continued.
+    if markers.areUsed {
+      // A picture whose marker did not come, or may be wrong, may have continued.
       held?.noteDamage(.lostPackets)
     } else {
       finishHeld(statistics: &statistics)
     }
+    markers.forgetMark()
     isBehindGap = true
     if count == nil { isBehindRestart = true }
     guard open?.hasPicture == true else {
@@ -99,6 +98,7 @@ struct AccessUnitAssembler: Sendable {
   /// Its marker still ends the access unit: str0m has sent a truncated key picture after its
   /// parameter sets, and these do not belong to the next picture.
   mutating func noteUselessPiece(at time: MediaTime, statistics: inout DefragmentStatistics) {
+    markers.forgetMark()
     if held?.time == time { rejoin(statistics: &statistics) }
     guard let draft = open, draft.time == time || !draft.hasPicture else {
       isBehindGap = true
@@ -125,6 +125,7 @@ struct AccessUnitAssembler: Sendable {
   ) {
     let role = format.role(of: head)
     let identity = role.isPicture ? reader?.identity(ofSlice: head, body: body) : nil
+    let isTrail = judgeMarker(role, identity, at: time, statistics: &statistics)
     if let heldTime = held?.time {
       if heldTime != time || role.isPicture && Self.begins(role, identity, behind: held?.slices) {
         finishHeld(statistics: &statistics)
@@ -143,12 +144,6 @@ struct AccessUnitAssembler: Sendable {
       joinNext(draft, at: time)
     }
     dropUselessUnits(statistics: &statistics)
-    if open == nil, let endedByMarker, endedByMarker == time, !role.beginsAccessUnit,
-      role.isPicture, trustsMarkers
-    {
-      statistics.misplacedMarkers += 1
-      trustsMarkers = false
-    }
     if open == nil {
       let capacity = max(lastLength + lastLength / 4, 256)
       open = AccessUnitDraft(
@@ -157,6 +152,7 @@ struct AccessUnitAssembler: Sendable {
         time: time, arrival: arrival)
     }
     open?.note(packets, at: time)
+    if isTrail { open?.noteDamage(.lostPackets) }
     if role.isPicture {
       if open?.slices.identity == nil { open?.slices.identity = identity }
       if role.beginsAccessUnit { open?.slices.hasFirst = true }
@@ -174,6 +170,25 @@ struct AccessUnitAssembler: Sendable {
     let bounds = bounds
     let format = format
     if open?.beginUnit(within: bounds, format: format) == false { statistics.excessUnits += 1 }
+  }
+
+  /// Judges the last marker by the unit that follows it, and returns whether that belongs to a
+  /// picture whose beginning has already come out.
+  private mutating func judgeMarker(
+    _ role: NALUnitRole, _ identity: PictureIdentity?, at time: MediaTime,
+    statistics: inout DefragmentStatistics
+  ) -> Bool {
+    guard let mark = markers.mark else { return false }
+    let isNext = role.beginsAccessUnit && Self.begins(role, identity, behind: mark.slices)
+    if mark.time != time || role.isPicture && isNext {
+      markers.confirm()
+      return false
+    }
+    // Others may follow the picture with its time, and may lie between its slices.
+    guard role.isPicture else { return false }
+    statistics.misplacedMarkers += 1
+    markers.refute()
+    return held == nil && open?.hasPicture != true
   }
 
   /// Has the units of `draft`, which came without a picture, belong to the one at `time`.
@@ -262,26 +277,40 @@ struct AccessUnitAssembler: Sendable {
 
   /// The packet that ends here had the marker bit.
   mutating func noteMarker(statistics: inout DefragmentStatistics) {
-    if trustsMarkers { finishHeld(statistics: &statistics) }
-    guard trustsMarkers, let draft = open, draft.hasPicture else { return }
-    endedByMarker = draft.time
-    usesMarkers = true
-    // The gap was before this packet.
-    isBehindGap = false
-    finish(statistics: &statistics)
+    guard !markers.isRefuted else { return }
+    if open?.hasPicture == true {
+      finishHeld(statistics: &statistics)
+      // The gap was before this packet.
+      isBehindGap = false
+      guard let draft = open, markers.noteMarker(behind: draft) else { return }
+      finish(statistics: &statistics)
+    } else if markers.mark == nil, let draft = held, markers.noteMarker(behind: draft) {
+      finishHeld(statistics: &statistics)
+    }
+  }
+
+  /// Whether a picture that a marker has ended waits for what shows that it is complete.
+  var isWaiting: Bool { markers.mark != nil && (held != nil || open?.hasPicture == true) }
+
+  /// Ends the access unit that waits.
+  mutating func release(statistics: inout DefragmentStatistics) {
+    guard isWaiting else { return }
+    if held != nil { finishHeld(statistics: &statistics) } else { finish(statistics: &statistics) }
   }
 
   /// A marker was set where nothing can end: no marker means anything.
   mutating func noteMisplacedMarker(statistics: inout DefragmentStatistics) {
     statistics.misplacedMarkers += 1
-    trustsMarkers = false
+    markers.refute()
   }
 
   /// Leaves out the access unit in progress, because its sender goes on.
   ///
   /// Without markers, only what follows a picture shows that it is complete.
   mutating func leave(statistics: inout DefragmentStatistics) {
-    if !(usesMarkers && trustsMarkers) { finishHeld(statistics: &statistics) }
+    // What a marker has ended is not what its sender goes on with.
+    release(statistics: &statistics)
+    if !markers.areUsed { finishHeld(statistics: &statistics) }
     if held != nil || open != nil { statistics.leftOut += 1 }
     (held, open) = (nil, nil)
   }
@@ -289,7 +318,7 @@ struct AccessUnitAssembler: Sendable {
   /// Ends the access unit, whatever it holds.
   mutating func flush(statistics: inout DefragmentStatistics) {
     // In a stream with markers, a missing marker was in a missing packet.
-    if usesMarkers, trustsMarkers {
+    if markers.areUsed, markers.mark == nil {
       held?.noteDamage(.unfinished)
       if open?.hasPicture == true { open?.noteDamage(.unfinished) }
     }

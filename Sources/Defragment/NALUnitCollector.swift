@@ -45,7 +45,7 @@ public struct NALUnitCollector: Sendable {
   /// Expects units out of decoding order from now on, within `bounds`.
   mutating func expectInterleaving(_ bounds: InterleavingBounds) {
     reordering = DecodingOrderBuffer(bounds: bounds)
-    assembler.trustsMarkers = false
+    assembler.markers.refute()
   }
 
   /// Begins a packet, which gives the following units their time.
@@ -154,7 +154,10 @@ public struct NALUnitCollector: Sendable {
 
   /// Ends the packet; with `marker`, it is the last of its access unit.
   mutating func endOfPacket(marker: Bool) {
-    guard marker else { return }
+    guard marker else {
+      if !isInUnit { assembler.markers.noteUnmarkedEnd() }
+      return
+    }
     if endsUnitsAtMarker {
       if isInUnit { end(isWhole: true) }
     } else if isInUnit, pieces == 1, !ignoresMarkers {
@@ -194,6 +197,12 @@ public struct NALUnitCollector: Sendable {
       assembler.flush(statistics: &statistics)
     }
   }
+
+  /// Whether a picture that a marker has ended waits for what shows that it is complete.
+  var isWaiting: Bool { assembler.isWaiting }
+
+  /// Ends the access unit that waits.
+  mutating func release() { assembler.release(statistics: &statistics) }
 
   /// Whether there is a complete access unit.
   var hasUnit: Bool { assembler.hasUnit }

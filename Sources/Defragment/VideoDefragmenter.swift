@@ -6,7 +6,8 @@ public import RTPWire
 /// Assembles the payloads of ordered packets into access units.
 ///
 /// After each ``push(_:)`` and after ``flush(isLeft:)``, call ``next()`` until it returns `nil`. An
-/// access unit comes out with its last packet.
+/// access unit comes out with its last packet; but one whose marker may be wrong, as the first of a
+/// stream, waits for the next packet or for ``release()``.
 public struct VideoDefragmenter: Sendable {
   /// Bounds on the memory of one access unit.
   public struct Limits: Sendable, Hashable {
@@ -39,7 +40,8 @@ public struct VideoDefragmenter: Sendable {
   ) throws(UnsupportedFormat) {
     let name = media.encodingName ?? ""
     guard let type = formats.format(encodingName: name) else {
-      throw UnsupportedFormat(encodingName: name, known: formats.codecs.map(\.encodingName))
+      throw UnsupportedFormat(
+        encodingName: media.encodingNames ?? name, known: formats.codecs.map(\.encodingName))
     }
     codec = type.codec
     format = type.init(parameters: media.formatParameters)
@@ -91,6 +93,13 @@ public struct VideoDefragmenter: Sendable {
     units.endOfPacket(marker: packet.packet.marker)
     return units.hasUnit
   }
+
+  /// Whether an access unit waits, because a marker has ended it and nothing has shown yet that
+  /// this sender's markers are right.
+  public var isWaiting: Bool { units.isWaiting }
+
+  /// Has the access unit that waits come out; if its picture goes on, the rest is damaged.
+  public mutating func release() { units.release() }
 
   /// The next access unit that is complete.
   public mutating func next() -> AccessUnit? { units.next() }

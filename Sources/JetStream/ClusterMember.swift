@@ -68,7 +68,8 @@ public final class ClusterMember: Sendable {
       }
     }
 
-    func linkStumbled() { monitor.update { $0.generation += 1 } }
+    /// The buckets have to be looked at anew.
+    func lost() { monitor.update { $0.generation += 1 } }
   }
 
   /// - Parameters:
@@ -200,8 +201,8 @@ public final class ClusterMember: Sendable {
     known.plan.connected(at: .now, isNew: leases.isNew)
     known.isCurrent = false
     let buckets = Buckets(
-      leases: leases, cameras: cameras, leaseWatch: try leases.watch(),
-      cameraWatch: try cameras.watch())
+      leases: leases, cameras: cameras, leaseWatch: try leases.watch(whenLost: state.lost),
+      cameraWatch: try cameras.watch(whenLost: state.lost))
     known.hasOpened = true
     renew(buckets, &known)
     return buckets
@@ -209,11 +210,10 @@ public final class ClusterMember: Sendable {
 
   /// Hears what there is, and waits a moment for more.
   ///
-  /// libnats waits for one watcher at a time, and for 1 ms at least: here for the leases, which are
-  /// urgent and many. What came for the cameras is fetched once.
+  /// It waits for the leases, which are urgent and many. What came for the cameras is fetched once.
   private func listen(_ buckets: Buckets, _ known: inout Knowledge) {
     let end = Instant.now.advanced(by: Self.tick)
-    while Instant.now < end, let event = buckets.cameraWatch.next(within: .milliseconds(1)) {
+    while Instant.now < end, let event = buckets.cameraWatch.next(within: .zero) {
       note(camera: event, &known)
     }
     var left = Self.tick

@@ -6,9 +6,8 @@ import RTPWire
 /// What libnats has of it stays until the connection ends, so a connection has few of them.
 @safe final class JetStreamContext {
   let pointer: OpaquePointer
-  private let server: String
   /// The connection outlives its contexts.
-  private let link: NATSLink
+  let link: NATSLink
   /// Whether libnats has what it needs to wait for acknowledgements.
   private var hasPublished = false
 
@@ -35,7 +34,6 @@ import RTPWire
       throw NATSLink.error(status, server: link.server)
     }
     unsafe pointer = made
-    server = link.server
     self.link = link
   }
 
@@ -59,11 +57,35 @@ import RTPWire
     unsafe natsMsgList_Destroy(&messages)
   }
 
+  /// Makes the stream `name` for `subjects`, otherwise as `choose` says; another that is made
+  /// meanwhile stays as it is.
+  func makeStream(
+    _ name: String, for subjects: String, choosing choose: (inout jsStreamConfig) -> Void
+  ) throws(JetStreamError) {
+    var config = unsafe jsStreamConfig()
+    unsafe jsStreamConfig_Init(&config)
+    unsafe choose(&config)
+    var code = jsErrCode(0)
+    let status = unsafe name.withCString { name in
+      unsafe subjects.withCString { subject in
+        var subjects: [UnsafePointer<CChar>?] = unsafe [subject]
+        return unsafe subjects.withUnsafeMutableBufferPointer { subjects in
+          unsafe config.Name = unsafe name
+          unsafe config.Subjects = subjects.baseAddress
+          unsafe config.SubjectsLen = 1
+          return unsafe js_AddStream(nil, pointer, &config, nil, &code)
+        }
+      }
+    }
+    guard status == NATS_OK || code == JSStreamNameExistErr else { throw error(status, code) }
+  }
+
   /// What a request came to.
   func error(_ status: natsStatus, _ code: jsErrCode) -> JetStreamError {
+    let server = link.server
     switch code {
     case JSNotEnabledErr, JSNotEnabledForAccountErr: return .noJetStream(server: server)
-    case _ where Self.passing.contains { $0.code == code }:
+    case _ where Self.passing.contains(code):
       return .unavailable(
         server: server, reason: Self.lastWords(about: status) ?? "error \(code.rawValue)")
     case jsErrCode(0):
@@ -73,11 +95,8 @@ import RTPWire
       if status == NATS_TIMEOUT, let words = link.takeRefusal() {
         return .refused(server: server, reason: words)
       }
-      // Of some requests libnats keeps the number of the error for itself.
+      // Not every error has a number.
       if status == NATS_ERR, let words = Self.lastWords(about: status) {
-        if Self.passing.contains(where: { $0.words == words }) {
-          return .unavailable(server: server, reason: words)
-        }
         return .refused(server: server, reason: words)
       }
       return NATSLink.error(status, server: server)
@@ -87,13 +106,10 @@ import RTPWire
     }
   }
 
-  /// What servers say while others of their cluster are missing, or while they have no room (503),
-  /// and the words of that.
-  private static let passing: [(code: jsErrCode, words: String)] = [
-    (JSClusterNotAvailErr, "JetStream system temporarily unavailable"),
-    (JSClusterNotLeaderErr, "JetStream cluster can not handle request"),
-    (JSInsufficientResourcesErr, "insufficient resources"),
-    (JSStreamOfflineErr, "stream is offline"), (JSConsumerOfflineErr, "consumer is offline"),
+  /// What servers say while others of their cluster are missing, or while they have no room (503).
+  private static let passing = [
+    JSClusterNotAvailErr, JSClusterNotLeaderErr, JSInsufficientResourcesErr, JSStreamOfflineErr,
+    JSConsumerOfflineErr,
   ]
 
   /// What libnats says of the last failure on this thread, if that was `status`.

@@ -34,17 +34,7 @@ extension TransportKind {
   public static let jetStream: TransportKind = {
     var kind = TransportKind(name: "nats", schemes: StreamAddress.schemes) {
       source, options, eventLoop in
-      var bare = source
-      var configured = options.credentials
-      let argument = SourceArgument(source, transports: TransportCatalogue([.jetStreamSchemes]))
-      if let user = argument.user {
-        bare = argument.bare
-        configured = Credentials(user: user, password: argument.password ?? "")
-        if argument.password == nil, let password = options.credentials?.password {
-          configured?.password = password
-        }
-      }
-      let address = try StreamAddress(parsing: bare, known: ["since"])
+      let address = try StreamAddress(parsing: source, known: ["since"])
       var own = options[JetStreamOptions.self]
       if let text = address.options["since"] {
         guard let since = StreamAddress.duration(text) else {
@@ -59,10 +49,9 @@ extension TransportKind {
         case .never: nil
         }
       return JetStreamTransport(
-        address: address, login: try NATSLogin(configured: configured), options: own,
-        patience: patience, on: eventLoop)
+        address: address, login: try NATSLogin(), options: own, patience: patience,
+        on: eventLoop)
     }
-    kind.hasLogin = true
     kind.describesMedia = { _ in true }
     kind.counters = [.messages, .malformed, .expired, .renewals, .position, .end]
     kind.usage = [
@@ -94,15 +83,6 @@ extension TransportKind {
           + "this side is too slow"
       },
     ]
-    return kind
-  }()
-
-  /// The schemes with their logins, to divide a URL.
-  private static let jetStreamSchemes: TransportKind = {
-    var kind = TransportKind(name: "nats", schemes: StreamAddress.schemes) { source, _, _ in
-      throw TransportError.source(source, .nothingGiven)
-    }
-    kind.hasLogin = true
     return kind
   }()
 }

@@ -1,13 +1,15 @@
 import BlockingIO
 import CNATS
+import NIOCore
 import RTPWire
 
 /// A bucket of keys and values in JetStream.
 ///
 /// Edits go out many at a time, and libnats's calls for single ones would not say why one is
-/// refused. So they are published here, as all clients of NATS do it: a key is a subject of the
+/// refused; those that open and watch a bucket end the process where a server answers with less
+/// than they expect. So all is done here as all clients of NATS do it: a key is a subject of the
 /// bucket's stream, a revision the number of a message.
-@safe final class KeyValueBucket {
+final class KeyValueBucket {
   /// One edit of one key.
   struct Edit: Sendable, Hashable {
     /// Where it is made.
@@ -55,10 +57,10 @@ import RTPWire
 
   /// Bytes of the largest value.
   static let largestValue = 64 << 10
-  private static let operation = "KV-Operation"
+  /// The header of what is no value.
+  static let operation = "KV-Operation"
   private static let deletion = "DEL"
 
-  private let store: OpaquePointer
   private let stream: String
   private let prefix: String
   private let access: BucketAccess
@@ -79,28 +81,28 @@ import RTPWire
     prefix = "$KV.\(name)."
     self.access = access
     let context = access.context
-    var made: OpaquePointer?
-    var status = unsafe js_KeyValue(&made, context.pointer, name)
-    isNew = status == NATS_NOT_FOUND
+    var information: UnsafeMutablePointer<jsStreamInfo>?
+    var code = jsErrCode(0)
+    let status = unsafe js_GetStreamInfo(&information, context.pointer, stream, nil, &code)
+    defer { unsafe jsStreamInfo_Destroy(information) }
+    isNew = code == JSStreamNotFoundErr
     if isNew {
-      var config = unsafe kvConfig()
-      unsafe kvConfig_Init(&config)
-      status = unsafe name.withCString { name in
-        unsafe config.Bucket = unsafe name
-        unsafe config.History = 1
-        unsafe config.TTL = timeToLive?.wholeNanoseconds ?? 0
-        unsafe config.MaxValueSize = Int32(Self.largestValue)
-        unsafe config.StorageType = js_FileStorage
-        return unsafe js_CreateKeyValue(&made, context.pointer, &config)
+      unsafe try context.makeStream(stream, for: prefix + ">") { config in
+        unsafe config.MaxMsgsPerSubject = 1
+        unsafe config.MaxAge = timeToLive?.wholeNanoseconds ?? 0
+        unsafe config.MaxMsgSize = Int32(Self.largestValue)
+        unsafe config.Discard = js_DiscardNew
+        unsafe config.AllowRollup = true
+        unsafe config.DenyDelete = true
+        unsafe config.AllowDirect = true
       }
+      return
     }
-    guard status == NATS_OK, let made = unsafe made else {
-      throw context.error(status, jsErrCode(0))
-    }
-    unsafe store = made
+    guard status == NATS_OK else { throw context.error(status, code) }
+    guard let config = unsafe information?.pointee.Config,
+      unsafe config.pointee.MaxMsgsPerSubject > 0
+    else { throw .refused(server: context.link.server, reason: "\(stream) is no bucket") }
   }
-
-  deinit { unsafe kvStore_Destroy(store) }
 
   /// Makes `edits` without waiting for one before the next, and says what became of each.
   func make(_ edits: [Edit]) -> [Change] {
@@ -150,13 +152,10 @@ import RTPWire
       let isNothing = status == NATS_NOT_FOUND && code != JSStreamNotFoundErr
       return isNothing || code == JSNoMessageFoundErr ? .nothing : .unknown
     }
+    guard let found = unsafe message.map({ unsafe NATSMessage($0) }) else { return .unknown }
     let revision = unsafe natsMsg_GetSequence(message)
-    var operation: UnsafePointer<CChar>?
-    guard unsafe natsMsgHeader_Get(message, Self.operation, &operation) != NATS_OK else {
-      return .deleted(revision: revision)
-    }
-    return unsafe .value(
-      Self.text(natsMsg_GetData(message), natsMsg_GetDataLength(message)), revision: revision)
+    guard found.header(Self.operation) == nil else { return .deleted(revision: revision) }
+    return .value(String(buffer: found.payload), revision: revision)
   }
 
   /// Sends an edit; `false` if that is impossible now.
@@ -193,50 +192,11 @@ import RTPWire
   }
 
   /// What happens to the keys, beginning with what there is.
-  func watch() throws(JetStreamError) -> Watch {
-    var watcher: OpaquePointer?
-    let status = unsafe kvStore_WatchAll(&watcher, store, nil)
-    guard status == NATS_OK, let watcher = unsafe watcher else {
-      throw access.context.error(status, jsErrCode(0))
-    }
-    return unsafe Watch(watcher, self)
-  }
-
-  /// What happens to the keys of a bucket.
-  @safe final class Watch {
-    private let watcher: OpaquePointer
-    /// The bucket outlives those that watch it.
-    private let bucket: KeyValueBucket
-    /// Whether what there was at the beginning has been handed out.
-    private(set) var isCurrent = false
-
-    fileprivate init(_ watcher: OpaquePointer, _ bucket: KeyValueBucket) {
-      unsafe self.watcher = watcher
-      self.bucket = bucket
-    }
-
-    deinit { unsafe kvWatcher_Destroy(watcher) }
-
-    /// The next event; `nil` if none came in time.
-    func next(within time: Duration) -> Event? {
-      var entry: OpaquePointer?
-      let status = unsafe kvWatcher_Next(&entry, watcher, max(time.milliseconds, 1))
-      guard status == NATS_OK else { return nil }
-      guard let entry = unsafe entry else {
-        isCurrent = true
-        return next(within: .milliseconds(1))
-      }
-      defer { unsafe kvEntry_Destroy(entry) }
-      let key = unsafe String(cString: kvEntry_Key(entry))
-      guard unsafe kvEntry_Operation(entry) == kvOp_Put else { return .gone(key: key) }
-      let text = unsafe KeyValueBucket.text(kvEntry_Value(entry), kvEntry_ValueLen(entry))
-      return unsafe .value(key: key, text, revision: kvEntry_Revision(entry))
-    }
-  }
-
-  private static func text(_ bytes: UnsafeRawPointer?, _ count: Int32) -> String {
-    unsafe String(
-      decoding: UnsafeRawBufferPointer(start: bytes, count: bytes == nil ? 0 : Int(max(0, count))),
-      as: UTF8.self)
+  ///
+  /// - Parameter lost: called once if something is missing from then on, on a thread of libnats.
+  /// - Returns: what hears of them until it is freed.
+  /// - Throws: why there is none.
+  func watch(whenLost lost: @escaping @Sendable () -> Void) throws(JetStreamError) -> Watch {
+    try Watch(stream, prefix, by: access.context, whenLost: lost)
   }
 }

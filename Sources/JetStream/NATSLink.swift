@@ -21,8 +21,6 @@ import Transports
   protocol Watcher: AnyObject, Sendable {
     /// The connection is in another phase.
     func linkChanged(_ phase: Phase)
-    /// Something of a subscription may be lost: it has to begin anew.
-    func linkStumbled()
   }
 
   /// Type-erased, for the registry.
@@ -57,6 +55,8 @@ import Transports
   private let handle: CallbackHandle<Observer>
   /// libnats's contexts that nobody uses any more.
   private var formerContexts: [OpaquePointer] = unsafe []
+  /// libnats's subscriptions that have ended, and that its thread may still be using.
+  private var formerSubscriptions: [OpaquePointer] = unsafe []
 
   /// Connects.
   ///
@@ -103,6 +103,7 @@ import Transports
 
   deinit {
     unsafe natsConnection_Destroy(connection)
+    freeSubscriptions()
     while let context = unsafe formerContexts.popLast() { unsafe jsCtx_Destroy(context) }
   }
 
@@ -111,6 +112,25 @@ import Transports
   /// The thread that reads looks up who gets an answer, and then uses that unprotected (libnats
   /// 3.4.1): a context that is destroyed in between ends the process.
   func destroyLater(_ context: OpaquePointer) { unsafe formerContexts.append(context) }
+
+  /// Ends a subscription of libnats; this waits for the server, if it is there.
+  ///
+  /// The thread that reads looks up whose a message is, and then uses that unprotected as well. It
+  /// is done with all that came before once it has read the answer to a ping.
+  func end(_ subscription: OpaquePointer) {
+    unsafe _ = natsSubscription_Unsubscribe(subscription)
+    unsafe formerSubscriptions.append(subscription)
+    guard unsafe natsConnection_Status(connection) == NATS_CONN_STATUS_CONNECTED,
+      unsafe natsConnection_FlushTimeout(connection, Self.patience.milliseconds) == NATS_OK
+    else { return }
+    freeSubscriptions()
+  }
+
+  private func freeSubscriptions() {
+    while let subscription = unsafe formerSubscriptions.popLast() {
+      unsafe natsSubscription_Destroy(subscription)
+    }
+  }
 
   /// Bytes of the largest message, its headers included.
   var largestMessage: Int {
@@ -200,16 +220,11 @@ import Transports
     unsafe _ = natsOptions_SetErrorHandler(
       options,
       { connection, _, status, context in
-        if status == NATS_NOT_PERMITTED {
-          var text: UnsafePointer<CChar>?
-          unsafe _ = natsConnection_GetLastError(connection, &text)
-          let words = unsafe text.map { unsafe String(cString: $0) } ?? "it is not permitted"
-          unsafe CallbackHandle<Observer>.target(context)?.refusal.withLock { $0 = (words, .now) }
-        }
-        guard [NATS_MISMATCH, NATS_MISSED_HEARTBEAT, NATS_SLOW_CONSUMER].contains(status) else {
-          return
-        }
-        unsafe CallbackHandle<Observer>.target(context)?.watcher.linkStumbled()
+        guard status == NATS_NOT_PERMITTED else { return }
+        var text: UnsafePointer<CChar>?
+        unsafe _ = natsConnection_GetLastError(connection, &text)
+        let words = unsafe text.map { unsafe String(cString: $0) } ?? "it is not permitted"
+        unsafe CallbackHandle<Observer>.target(context)?.refusal.withLock { $0 = (words, .now) }
       }, context)
   }
 

@@ -1,14 +1,14 @@
 import BlockingIO
 import Glibc
 import Synchronization
-public import Transports
+import Transports
 
 /// With what a server of NATS is logged in to: what the environment says, under the names that the
 /// command `nats` has too.
 ///
 /// Its description has no secrets.
 public struct NATSLogin: Sendable, CustomStringConvertible, CustomReflectable {
-  /// A user name and a password, of the environment or of the source.
+  /// A user name and a password.
   var user: Credentials?
   var token: String?
   /// A file with a JWT and the seed of its key.
@@ -29,15 +29,13 @@ public struct NATSLogin: Sendable, CustomStringConvertible, CustomReflectable {
   /// Files with secrets must be such that nobody else can read them, and the variables with secrets
   /// are removed from the environment.
   ///
-  /// - Parameter configured: a login that comes before that of the environment.
   /// - Throws: ``JetStreamError/unreadable(path:reason:)``, or
   ///   ``JetStreamError/readableByOthers(path:)``.
-  public init(configured: Credentials? = nil) throws(JetStreamError) {
+  public init() throws(JetStreamError) {
     credentialsFile = Self.value(of: "NATS_CREDS")
     token = try Self.secret("NATS_TOKEN")
     let password = try Self.secret("NATS_PASSWORD") ?? ""
-    user =
-      configured ?? Self.value(of: "NATS_USER").map { Credentials(user: $0, password: password) }
+    user = Self.value(of: "NATS_USER").map { Credentials(user: $0, password: password) }
     authorities = Self.value(of: "NATS_CA")
     if let chain = Self.value(of: "NATS_CERT"), let key = Self.value(of: "NATS_KEY") {
       certificate = (chain, key)

@@ -20,11 +20,10 @@ struct PublishedSound: Hashable {
     let channels = format.channels > 1 ? "/\(format.channels)" : ""
     switch format.codec {
     case AAC.codec:
-      let config = format.configuration.map { Self.hexadecimal($0) }.joined()
       map = "mpeg4-generic/\(clockRate)/\(format.channels)"
       parameters =
         "streamtype=5;profile-level-id=1;mode=AAC-hbr;sizelength=13;indexlength=3;"
-        + "indexdeltalength=3;config=\(config)"
+        + "indexdeltalength=3;config=\(format.configuration.hexadecimal)"
       hasHeaders = true
       return
     case Opus.codec:
@@ -51,10 +50,5 @@ struct PublishedSound: Hashable {
     guard unit.readableBytes <= Self.largestUnit else { return nil }
     let size = UInt16(clamping: unit.readableBytes) << 3
     return [0, 16, UInt8(size >> 8), UInt8(size & 0xFF)]
-  }
-
-  private static func hexadecimal(_ byte: UInt8) -> String {
-    let digits = String(byte, radix: 16)
-    return digits.utf8.count == 1 ? "0" + digits : digits
   }
 }

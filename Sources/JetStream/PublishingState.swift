@@ -70,8 +70,6 @@ final class PublishingState: NATSLink.Watcher {
     }
   }
 
-  func linkStumbled() {}
-
   func set(deadline: Instant) {
     monitor.update { value in
       value.deadline = deadline

@@ -43,8 +43,6 @@ final class ReadingState: NATSLink.Watcher, StreamSubscription.Taker {
     }
   }
 
-  func linkStumbled() { monitor.update { $0.needsConsumer = true } }
-
   func lost(from consumer: Int) {
     monitor.update { value in
       if value.consumer == consumer { value.needsConsumer = true }

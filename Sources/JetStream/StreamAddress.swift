@@ -1,6 +1,6 @@
 /// An address in NATS: `nats://HOST[:PORT]/NAME[?KEY=VALUE&…]`, or `nats+tls://` with TLS.
 ///
-/// A user name and a password are in the environment, or in options of the source, but not here.
+/// A user name and a password are in the environment (``NATSLogin``), and not here.
 public struct StreamAddress: Sendable, Hashable {
   /// The schemes without and with TLS.
   public static let schemes = ["nats", "nats+tls"]
@@ -19,7 +19,7 @@ public struct StreamAddress: Sendable, Hashable {
 
   /// Reads `text`, whose query may have the keys `known`.
   ///
-  /// - Throws: ``JetStreamError/address(_:_:)``, without any password.
+  /// - Throws: ``JetStreamError/address(_:)``, without any password.
   public init(
     parsing text: String, known: Set<String>, defaultName: String? = nil
   ) throws(JetStreamError) {

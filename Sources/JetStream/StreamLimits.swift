@@ -47,34 +47,53 @@ struct StreamLimits: Sendable, Hashable {
     var code = jsErrCode(0)
     let found = unsafe js_GetStreamInfo(&information, jetStream.pointer, name, nil, &code)
     defer { unsafe jsStreamInfo_Destroy(information) }
-    if found == NATS_OK, let config = unsafe information?.pointee.Config {
+    if found == NATS_OK {
+      guard let config = unsafe information?.pointee.Config, unsafe Self.isWhole(config.pointee)
+      else {
+        throw .refused(
+          server: jetStream.link.server, reason: "its description of the stream lacks names")
+      }
       guard unsafe set(on: config) else { return }
-      let status = unsafe js_UpdateStream(nil, jetStream.pointer, config, nil, &code)
+      let status = unsafe Self.update(config, of: jetStream, &code)
       guard status == NATS_OK else { throw jetStream.error(status, code) }
       return
     }
     guard code == JSStreamNotFoundErr else { throw jetStream.error(found, code) }
-    var config = unsafe jsStreamConfig()
-    unsafe jsStreamConfig_Init(&config)
     var all = self
     all.age = age ?? Self.usualAge
     all.bytes = bytes ?? Self.usualBytes
-    let status = unsafe name.withCString { name in
-      unsafe subjects.withCString { subject in
-        var subjects: [UnsafePointer<CChar>?] = unsafe [subject]
-        return unsafe subjects.withUnsafeMutableBufferPointer { subjects in
-          unsafe config.Name = unsafe name
-          unsafe config.Subjects = subjects.baseAddress
-          unsafe config.SubjectsLen = 1
-          unsafe config.Discard = js_DiscardOld
-          _ = unsafe all.set(on: &config)
-          return unsafe js_AddStream(nil, jetStream.pointer, &config, nil, &code)
-        }
-      }
+    // Another publisher may make it meanwhile.
+    unsafe try jetStream.makeStream(name, for: subjects) { config in
+      unsafe config.Discard = js_DiscardOld
+      _ = unsafe all.set(on: &config)
     }
-    // Another publisher may have made it meanwhile.
-    guard status == NATS_OK || code == JSStreamNameExistErr else {
-      throw jetStream.error(status, code)
+  }
+
+  /// Whether a configuration has all that libnats takes for granted when it writes it again.
+  private static func isWhole(_ config: jsStreamConfig) -> Bool {
+    let sources = unsafe UnsafeBufferPointer(
+      start: config.Sources, count: Int(max(0, config.SourcesLen)))
+    return unsafe ([config.Mirror] + sources).allSatisfy { source in
+      guard let source = unsafe source?.pointee else { return true }
+      guard unsafe source.Name != nil else { return false }
+      guard let external = unsafe source.External?.pointee else { return true }
+      return unsafe external.APIPrefix != nil && external.DeliverPrefix != nil
+    }
+  }
+
+  private static func update(
+    _ config: UnsafeMutablePointer<jsStreamConfig>, of jetStream: JetStreamContext,
+    _ code: inout jsErrCode
+  ) -> natsStatus {
+    let placement = unsafe config.pointee.Placement
+    guard let placement = unsafe placement, unsafe placement.pointee.Cluster == nil else {
+      return unsafe js_UpdateStream(nil, jetStream.pointer, config, nil, &code)
+    }
+    // One that has tags alone has no cluster, which libnats takes for granted too.
+    defer { unsafe placement.pointee.Cluster = nil }
+    return unsafe "".withCString { none in
+      unsafe placement.pointee.Cluster = unsafe none
+      return unsafe js_UpdateStream(nil, jetStream.pointer, config, nil, &code)
     }
   }
 

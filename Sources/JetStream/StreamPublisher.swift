@@ -323,11 +323,15 @@ final class StreamPublisher: OutputDestination {
 extension OutputFormat {
   /// `nats://HOST/CAMERA`, and the same with TLS.
   public static let jetStream: [OutputFormat] = StreamAddress.schemes.map { scheme in
-    OutputFormat(
+    var format = OutputFormat(
       scheme: scheme,
       summary: scheme == StreamAddress.schemes[0]
         ? "a stream of NATS, where PATH is //HOST/CAMERA" : "the same with TLS",
       inputs: [.units, .sound]
     ) { StreamPublisher($0, scheme: scheme, deadline: $1) }
+    format.check = {
+      _ = try StreamLimits(StreamAddress(parsing: $0, known: StreamLimits.keys))
+    }
+    return format
   }
 }

@@ -16,7 +16,7 @@ struct StreamReader: Sendable {
 
   /// Where it begins.
   struct Beginning: Sendable {
-    let start: StreamSubscription.Start
+    let start: PushConsumer.Start
     /// The description in force there, unless one comes first.
     var description: ByteBuffer?
     /// The last message that is wanted; `nil` for what is still to come.
@@ -41,7 +41,7 @@ struct StreamReader: Sendable {
     let context = unsafe try JetStreamContext(link)
     let names = StreamNames(camera: address.name)
     var beginning: Beginning?
-    var start = StreamSubscription.Start.sequence(1)
+    var start = PushConsumer.Start.sequence(1)
     var consumer = 0
     var isOpen = false
     /// Since when the server has been there without the stream.
@@ -125,7 +125,7 @@ struct StreamReader: Sendable {
   /// The last place at which a receiver can begin.
   private func atDescription(
     _ context: JetStreamContext, _ names: StreamNames
-  ) throws(JetStreamError) -> StreamSubscription.Start {
+  ) throws(JetStreamError) -> PushConsumer.Start {
     let last = try context.last(
       of: .description, in: names, camera: address.name, server: address.endpoint)
     return .sequence(last?.sequence ?? 1)

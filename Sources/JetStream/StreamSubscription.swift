@@ -1,18 +1,8 @@
 import CNATS
 import NIOCore
-import RTPWire
-import Synchronization
 
 /// A consumer of a camera's stream, from one place on; libnats delivers on a thread of its own.
-@safe final class StreamSubscription {
-  /// Where a consumer begins.
-  enum Start: Sendable, Hashable {
-    /// At a message of the stream, or at the next one behind it.
-    case sequence(UInt64)
-    /// With what was published since, in nanoseconds since 1970.
-    case time(nanoseconds: Int64)
-  }
-
+final class StreamSubscription {
   /// A message of the stream.
   struct Message: Sendable {
     /// `nil` for one that means nothing here.
@@ -31,54 +21,27 @@ import Synchronization
     func lost(from consumer: Int)
   }
 
-  private final class Delivery: Sendable {
+  private final class Delivery: PushConsumer.Taker {
     let taker: any Taker
     let names: StreamNames
     let number: Int
-    /// The number of the last message of this consumer.
-    private let last = Atomic<UInt64>(0)
 
     init(_ taker: any Taker, _ names: StreamNames, _ number: Int) {
       (self.taker, self.names, self.number) = (taker, names, number)
     }
 
-    /// Reads a message of libnats.
-    func take(_ message: OpaquePointer?) {
-      var metadata: UnsafeMutablePointer<jsMsgMetaData>?
-      guard unsafe natsMsg_GetMetaData(&metadata, message) == NATS_OK,
-        let (sequence, time) = unsafe metadata.map({
-          unsafe ($0.pointee.Sequence, $0.pointee.Timestamp)
-        })
-      else { return }
-      unsafe jsMsgMetaData_Destroy(metadata)
-      // libnats drops what it has no room for; another consumer brings it again.
-      guard sequence.Consumer == last.load(ordering: .relaxed) + 1 else {
-        return taker.lost(from: number)
-      }
-      last.store(sequence.Consumer, ordering: .relaxed)
-      let text = unsafe natsMsg_GetSubject(message).map { unsafe String(cString: $0) } ?? ""
-      let length = Int(max(0, unsafe natsMsg_GetDataLength(message)))
-      var payload = ByteBuffer()
-      if let data = unsafe natsMsg_GetData(message) {
-        unsafe payload.writeBytes(UnsafeRawBufferPointer(start: data, count: length))
-      }
+    func take(_ message: NATSMessage, at place: NATSMessage.Place) {
       taker.take(
         Message(
-          subject: names.subject(named: text), sequence: sequence.Stream, time: time,
-          payload: payload),
+          subject: names.subject(named: message.subject), sequence: place.sequence,
+          time: place.time, payload: message.payload),
         from: number)
     }
+
+    func lost() { taker.lost(from: number) }
   }
 
-  /// How often the server says that it is there, in nanoseconds.
-  private static let heartbeat: Int64 = 2_000_000_000
-  /// How long the server keeps a consumer that nobody listens to, in nanoseconds.
-  private static let inactivity: Int64 = 10_000_000_000
-
-  private let subscription: OpaquePointer
-  private let handle: CallbackHandle<Delivery>
-  /// The context outlives its subscriptions.
-  private let context: JetStreamContext
+  private let consumer: PushConsumer
 
   /// Makes a consumer, and begins to deliver.
   ///
@@ -90,45 +53,13 @@ import Synchronization
   ///   - taker: who takes the messages.
   /// - Throws: why the server makes none.
   init(
-    to names: StreamNames, from start: Start, by context: JetStreamContext, number: Int,
-    delivering taker: any Taker
+    to names: StreamNames, from start: PushConsumer.Start, by context: JetStreamContext,
+    number: Int, delivering taker: any Taker
   ) throws(JetStreamError) {
-    let handle = CallbackHandle(Delivery(taker, names, number))
-    self.handle = handle
-    self.context = context
-    var options = unsafe jsSubOptions()
-    unsafe jsSubOptions_Init(&options)
-    switch start {
-    case .sequence(let sequence):
-      unsafe options.Config.DeliverPolicy = js_DeliverByStartSequence
-      unsafe options.Config.OptStartSeq = max(sequence, 1)
-    case .time(let nanoseconds):
-      unsafe options.Config.DeliverPolicy = js_DeliverByStartTime
-      unsafe options.Config.OptStartTime = nanoseconds
-    }
-    unsafe options.Config.AckPolicy = js_AckNone
-    unsafe options.Config.MaxDeliver = 1
-    unsafe options.Config.FlowControl = true
-    unsafe options.Config.Heartbeat = Self.heartbeat
-    unsafe options.Config.InactiveThreshold = Self.inactivity
-    unsafe options.Config.MemoryStorage = true
-    unsafe options.Config.Replicas = 1
-    var made: OpaquePointer?
-    var code = jsErrCode(0)
-    let status = unsafe names.stream.withCString { stream in
-      unsafe options.Stream = unsafe stream
-      return unsafe js_Subscribe(
-        &made, context.pointer, names.all,
-        { _, _, message, context in
-          defer { unsafe natsMsg_Destroy(message) }
-          unsafe CallbackHandle<Delivery>.target(context)?.take(message)
-        }, handle.context, nil, &options, &code)
-    }
-    guard status == NATS_OK, let made = unsafe made else { throw context.error(status, code) }
-    unsafe subscription = made
+    consumer = try PushConsumer(
+      of: names.stream, matching: names.all, from: start, by: context,
+      delivering: Delivery(taker, names, number))
   }
-
-  deinit { unsafe natsSubscription_Destroy(subscription) }
 }
 
 extension JetStreamContext {
@@ -165,11 +96,8 @@ extension JetStreamContext {
       if status == NATS_NOT_FOUND || code == JSNoMessageFoundErr { return nil }
       throw error(status, code)
     }
-    var payload = ByteBuffer()
-    if let data = unsafe natsMsg_GetData(message) {
-      let length = Int(max(0, unsafe natsMsg_GetDataLength(message)))
-      unsafe payload.writeBytes(UnsafeRawBufferPointer(start: data, count: length))
-    }
-    return unsafe (natsMsg_GetSequence(message), payload)
+    // A server may say that there is one, and not send it.
+    guard let found = unsafe message else { return nil }
+    return unsafe (natsMsg_GetSequence(found), NATSMessage(found).payload)
   }
 }

@@ -7,18 +7,22 @@ extension FileWriter {
   ///
   /// - Parameters:
   ///   - paths: the names to choose from.
+  ///   - pattern: whose names they are, if folders may have to be made for them.
   ///   - trying: called with each before it is tried.
   /// - Returns: the file, its path and its number.
   /// - Throws: ``OutputError/cannotOpen(path:errno:)``.
   static func makingFirstFree(
-    of paths: (Int) -> String, trying: (String) -> Void = { _ in }
+    of paths: (Int) -> String, in pattern: NamePattern? = nil,
+    trying: (String) -> Void = { _ in }
   ) throws(OutputError) -> (file: FileWriter, path: String, number: Int) {
     var number = 0
     while true {
       let path = paths(number)
       trying(path)
       do throws(WriteFailure) {
-        return (try FileWriter(creating: path), path, number)
+        let make = { () throws(WriteFailure) in try FileWriter(creating: path) }
+        let file = if let pattern { try pattern.making(path, make) } else { try make() }
+        return (file, path, number)
       } catch .cannotOpen(EEXIST) where number < NamePattern.mostOfOneName {
         number += 1
       } catch { throw OutputError(error, path: path) }

@@ -69,6 +69,7 @@ final class OutputAccount: Sendable {
     var busySince: Instant?
     var awaitsReader = false
     var isFile = false
+    var isAbandoned = false
     /// True after coded items were dropped, until the next one at which decoding can begin.
     var awaitsEntry = false
   }
@@ -91,10 +92,15 @@ final class OutputAccount: Sendable {
   /// What ended the output, if an error did.
   var fault: (any OutputFault)? { state.withLock { $0.error } }
 
-  /// Whether what was opened is a regular file.
+  /// Whether a disk takes what is written.
   var isFile: Bool { state.withLock { $0.isFile } }
 
-  func noteOpened(isFile: Bool) { state.withLock { $0.isFile = isFile } }
+  func note(isFile: Bool) { state.withLock { $0.isFile = isFile } }
+
+  /// Whether it was to end at once, whatever waits.
+  var isAbandoned: Bool { state.withLock { $0.isAbandoned } }
+
+  func abandon() { state.withLock { $0.isAbandoned = true } }
 
   func noteBusy(since time: Instant?) { state.withLock { $0.busySince = time } }
 

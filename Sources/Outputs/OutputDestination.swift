@@ -12,7 +12,10 @@ public protocol OutputDestination: AnyObject {
   /// What is missing although writing goes on, if anything is; by default, nothing.
   var failure: OutputError? { get }
 
-  /// Whether items that come fast are better taken many at a time.
+  /// Whether a disk takes what is written: items that come fast are then gathered, and at the end a
+  /// disk has longer than a reader.
+  ///
+  /// It is asked before ``open(whenReaderIsLate:)``, too, which a disk may hold up.
   var isFile: Bool { get }
 
   /// Whether nothing more is wanted; the output then ends as if no more items came.

@@ -9,8 +9,7 @@ final class OutputFiles: OutputDestination {
   /// How many items produced no output.
   private var skipped = 0
   private var files = WrittenFiles()
-  /// Whether this is a regular file.
-  private(set) var isFile = false
+  private(set) lazy var isFile = configuration.target.isFile
 
   private let make: @Sendable () -> any Output
   private let configuration: OutputLane.Configuration

@@ -72,6 +72,8 @@ public final class OutputLane: Sendable {
       }
     }
 
+    /// How long a disk may take at the end of a live stream.
+    var storingTime = OutputLane.longestStoring
     /// Where it is among the outputs of its run; `nil` if it is alone.
     package var place: LivingOutputs.Place?
 
@@ -135,6 +137,9 @@ public final class OutputLane: Sendable {
     let time = start.duration(to: .now)
     return time > Self.longestWrite ? time : nil
   }
+
+  /// Whether what it writes is a regular file, once that is open; callable from any thread.
+  package var isFile: Bool { account.isFile }
 
   /// Whether the target is a named pipe that nobody has opened to read for two seconds.
   public var awaitsReader: Bool { account.awaitsReader }
@@ -275,8 +280,8 @@ public final class OutputLane: Sendable {
   ///
   /// - Parameter time: how long to wait for a slow reader, at most ``longestFinish``; items that
   ///   it has not taken by then are counted as discarded. A disk has ``longestStoring``, unless
-  ///   this is zero. `nil` waits as long as the reader needs, as `cat` does, until another call
-  ///   sets a time.
+  ///   this is zero; what it has not stored by then is an error. `nil` waits as long as the reader
+  ///   needs, as `cat` does, until another call sets a time.
   /// - Returns: what was written, and what ended the output early.
   public func finish(within time: Duration? = OutputLane.longestFinish) async -> OutputSummary {
     let limit = end(within: time)
@@ -292,9 +297,10 @@ public final class OutputLane: Sendable {
   private func end(within time: Duration?) -> Duration? {
     defer { queue.close() }
     guard let time else { return nil }
+    if time <= .zero { account.abandon() }
     let limit =
       account.isFile && time > .zero
-      ? Self.longestStoring : min(max(time, .zero), Self.longestFinish)
+      ? configuration.storingTime : min(max(time, .zero), Self.longestFinish)
     account.deadline.set(Instant.now.advanced(by: limit))
     return limit
   }

@@ -49,12 +49,13 @@ final class OutputWorker {
   }
 
   private func open() throws {
+    account.note(isFile: destination.isFile)
     defer { account.noteWait(forReader: false) }
     try destination.open {
       account.noteWait(forReader: true)
       onNews()
     }
-    account.noteOpened(isFile: destination.isFile)
+    account.note(isFile: destination.isFile)
     // It may wait for its first file.
     report(destination.progress)
   }
@@ -88,6 +89,7 @@ final class OutputWorker {
     }
     // There is no time to finish, but what was missing before is said.
     if let failure = destination.failure { throw failure }
+    if destination.isFile, !account.isAbandoned { throw OutputError.diskTooSlow }
   }
 
   private func report(_ progress: OutputProgress) {

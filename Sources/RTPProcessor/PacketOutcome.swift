@@ -14,6 +14,8 @@ public enum PacketOutcome: Sendable, Hashable {
   case probation
   /// A repetition of a packet that has arrived already.
   case duplicate
+  /// It arrived after it had been rebuilt or sent again: it was late, not lost.
+  case overtaken
   /// It arrived after its place was given up.
   case late
   /// From another SSRC while the current source is active.

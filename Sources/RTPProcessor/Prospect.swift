@@ -3,8 +3,8 @@ import RTPWire
 
 /// A source, or a new numbering of the current source, that is not yet validated.
 ///
-/// It is on probation until it has proved itself (``SourceProof``). Its packets are kept meanwhile,
-/// so that none is lost.
+/// It is on probation until it has proved itself (``SourceProof``), or until RTCP names it. Its
+/// packets are kept meanwhile, so that none is lost.
 struct Prospect: Sendable {
   /// The result of offering a packet.
   enum Outcome: Sendable, Hashable {
@@ -26,6 +26,8 @@ struct Prospect: Sendable {
   private(set) var bytes = 0
   /// When it said goodbye (RFC 3550 §6.6), unless it has gone on since.
   var goodbye: Instant?
+  /// Whether RTCP has named it.
+  var isNamed = false
   private var proof = SourceProof()
   private var unwrapper: SequenceUnwrapper
   private var highest = Int64.min
@@ -40,8 +42,8 @@ struct Prospect: Sendable {
     unwrapper = SequenceUnwrapper(first: packet.sequenceNumber)
   }
 
-  /// Whether it has proved itself.
-  var isConfirmed: Bool { proof.isComplete }
+  /// Whether it is validated.
+  var isConfirmed: Bool { proof.isComplete || isNamed }
 
   /// Keeps `packet`, unless it is a repetition or unrelated to those held.
   mutating func hold(_ packet: RTPPacket, arrival: Instant, isEntryPoint: Bool) -> Outcome {
@@ -50,13 +52,14 @@ struct Prospect: Sendable {
     let sequence = unwrapper.extend(packet.sequenceNumber)
     if self.isEntryPoint[sequence] != nil { return .duplicate }
     let entry = ReorderBuffer.Entry(packet: packet.detached(), sequence: sequence, arrival: arrival)
-    if isConfirmed {
+    if proof.isComplete {
       guard let last = held.last?.sequence,
         (last - sequence).magnitude <= UInt64(SourceProof.greatestDropout)
       else { return .stray }
     } else if !proof.note(packet.sequenceNumber), !held.isEmpty {
-      let dropped = held.count
+      let (dropped, isNamed) = (held.count, isNamed)
       self = Prospect(packet: packet, arrival: arrival)
+      self.isNamed = isNamed
       _ = hold(packet, arrival: arrival, isEntryPoint: isEntryPoint)
       return .heldInstead(of: dropped)
     }

@@ -23,12 +23,14 @@ extension RTPProcessor {
           account(for: report)
         } else {
           earlyReports.keep(report)
+          validate([report.report.ssrc], at: arrival)
         }
       case .goodbye(let sources):
         if let ssrc = source?.ssrc, sources.contains(ssrc) { goodbye = arrival }
         for index in prospects.indices where sources.contains(prospects[index].ssrc) {
           prospects[index].goodbye = arrival
         }
+        validate(sources, at: arrival)
       default:
         break
       }

@@ -59,6 +59,17 @@ extension RTPProcessor {
     return .probation
   }
 
+  /// Accepts a first source whose packet RTCP confirms: a stream may have only one.
+  ///
+  /// Once there is a source, two packets must speak for another.
+  mutating func validate(_ named: [UInt32], at arrival: Instant) {
+    guard source == nil,
+      let index = prospects.firstIndex(where: { named.contains($0.ssrc) })
+    else { return }
+    prospects[index].isNamed = true
+    if isReadyToTakeOver(prospects[index], at: arrival) { promote(at: index) }
+  }
+
   /// The index of `packet`'s source among the prospects; another one makes room if necessary.
   private mutating func place(for packet: RTPPacket, at arrival: Instant) -> Int {
     if let index = prospects.firstIndex(where: { $0.ssrc == packet.ssrc }) { return index }

@@ -216,12 +216,14 @@ public struct RTPProcessor: Sendable {
       return putOnProbation(packet, at: arrival, isEntryPoint: isEntryPoint)
     }
     let way = way ?? self.way(of: packet)
+    let mayBeAnswer = mayBeAnswer(packet)
     let outcome = source?.receive(
-      packet, at: arrival, way: way, statistics: &statistics, ready: &ready)
+      packet, at: arrival, way: way, mayBeAnswer: mayBeAnswer, statistics: &statistics,
+      ready: &ready)
     if repair != nil, outcome != .renumbered {
       noteRepair(of: packet, way, highest: highest, at: arrival)
     }
-    if way != .network, outcome == .inOrder || outcome == .parked { statistics.repaired += 1 }
+    if way != .network, outcome == .inOrder || outcome == .parked { statistics.filled += 1 }
     switch outcome {
     case .inOrder:
       noteLife(way, at: arrival)
@@ -233,6 +235,9 @@ public struct RTPProcessor: Sendable {
     case .duplicate:
       statistics.duplicate += 1
       return .duplicate
+    case .overtaken:
+      statistics.overtaken += 1
+      return .overtaken
     case .late:
       statistics.late += 1
       return .late
@@ -252,11 +257,14 @@ public struct RTPProcessor: Sendable {
 
   /// Ends all waiting: no more packets will come, so everything held becomes ready, gaps included.
   ///
-  /// - Parameter now: the time; `nil` if it is that of the last packet.
-  public mutating func finish(at now: Instant? = nil) {
-    if let index = prospects.firstIndex(where: { $0.isConfirmed && isAlone($0, at: now) }) {
-      promote(at: index)
-    }
+  /// - Parameters:
+  ///   - now: the time; `nil` if it is that of the last packet.
+  ///   - isWhole: whether the sender has certainly sent no more, so that a single packet may be all
+  ///     of the stream.
+  public mutating func finish(at now: Instant? = nil, isWhole: Bool = false) {
+    let only = isWhole && source == nil && prospects.count == 1 ? prospects.startIndex : nil
+    let validated = prospects.firstIndex { $0.isConfirmed && isAlone($0, at: now) }
+    if let index = validated ?? only { promote(at: index) }
     releaseEverything()
     while !prospects.isEmpty { dismiss(at: 0) }
   }

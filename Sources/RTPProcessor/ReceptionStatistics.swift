@@ -12,12 +12,15 @@ public struct ReceptionStatistics: Counted, Hashable {
   /// Packets that did not arrive themselves: rebuilt from others, or taken from retransmission
   /// packets.
   public internal(set) var recovered: UInt64 = 0
-  /// Packets that filled a gap because they were sent again or rebuilt.
-  public internal(set) var repaired: UInt64 = 0
+  /// Packets that filled a gap because they were sent again or rebuilt, also before they came
+  /// themselves.
+  public internal(set) var filled: UInt64 = 0
   /// Packets handed on in order.
   public internal(set) var delivered: UInt64 = 0
 
   public internal(set) var duplicate: UInt64 = 0
+  /// Packets that came after a repair had filled their place: they were late, not lost.
+  public internal(set) var overtaken: UInt64 = 0
   public internal(set) var late: UInt64 = 0
   public internal(set) var foreignSource: UInt64 = 0
   public internal(set) var ignoredPayloadType: UInt64 = 0
@@ -81,9 +84,11 @@ public struct ReceptionStatistics: Counted, Hashable {
         "packets_put_back",
         "Packets that were rebuilt or taken from retransmissions, useful or not.")),
     Counter(
-      "repaired", .packets, \.repaired,
+      "filled", .packets, \.filled,
       metric: Metric(
-        "packets_repaired", "Packets that filled a gap because they were sent again or rebuilt.")),
+        "packets_repaired",
+        "Packets that filled a gap because they were sent again or rebuilt; those that came "
+          + "themselves later were dropped as overtaken.")),
     Counter(
       "delivered", .packets, \.delivered, .outcome,
       metric: Metric("packets_delivered", "Packets handed on in order.")),
@@ -114,6 +119,7 @@ public struct ReceptionStatistics: Counted, Hashable {
       "greatest_reorder_depth", .packets, \.greatestReorderDepth, total: .greatest,
       metric: Metric("greatest_reorder_depth_packets", "The most packets that overtook one.")),
     Counter("duplicate", .packets, \.duplicate, .outcome, metric: .dropped("duplicate")),
+    Counter("overtaken", .packets, \.overtaken, .outcome, metric: .dropped("overtaken")),
     Counter("late", .packets, \.late, .outcome, metric: .dropped("late")),
     Counter(
       "foreign_source", .packets, \.foreignSource, .outcome, metric: .dropped("foreign_source")),
@@ -133,6 +139,11 @@ public struct ReceptionStatistics: Counted, Hashable {
       "sequence_restarts", .times, \.sequenceRestarts,
       metric: Metric("sequence_restarts", "Times that the source began to number anew.")),
   ]
+
+  /// Packets that filled a gap because they were sent again or rebuilt, and never came themselves.
+  ///
+  /// It falls when one comes after all.
+  public var repaired: UInt64 { filled - min(overtaken, filled) }
 
   /// The interarrival jitter of RFC 3550 §6.4.1, in clock ticks.
   public var jitter: Double { Double(scaledJitter) / 16 }

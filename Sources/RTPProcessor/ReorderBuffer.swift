@@ -79,6 +79,16 @@ struct ReorderBuffer: Sendable {
     return .stored
   }
 
+  /// Notes that the packet `sequence` came itself after a repair; `false` if none waits for it.
+  mutating func noteOriginal(_ sequence: Int64, timestamp: UInt32) -> Bool {
+    guard holds(sequence), case .packet(var entry)? = slots[index(of: sequence)],
+      entry.isRepaired, entry.packet.timestamp == timestamp
+    else { return false }
+    entry.isRepaired = false
+    slots[index(of: sequence)] = .packet(entry)
+    return true
+  }
+
   /// Removes what is at ``next``, if anything is, and moves on.
   mutating func popNext() -> Occupant? {
     guard count > 0 else { return nil }

@@ -8,6 +8,8 @@ struct Source: Sendable {
     case inOrder
     case parked
     case duplicate
+    /// It had been rebuilt or sent again.
+    case overtaken
     case late
     /// Its number is far from this source's current position.
     case renumbered
@@ -183,8 +185,9 @@ struct Source: Sendable {
 
   /// Whether `packet` shares its timestamp with the newest packet or the one before it.
   func sharesTime(_ packet: RTPPacket) -> Bool {
+    if packet.timestamp == newestTimestamp { return true }
     let before = history.find(unwrapper.extend(packet.sequenceNumber) - 1)
-    return packet.timestamp == newestTimestamp || before == .delivered(timestamp: packet.timestamp)
+    return if case .delivered(packet.timestamp, _) = before { true } else { false }
   }
 
   /// Whether `timestamp` is near that of the newest packet, or of the last one before the first
@@ -194,7 +197,7 @@ struct Source: Sendable {
       let distance = MediaTimeline.difference(from: other, to: timestamp)
       return Int64(distance.magnitude) <= MediaTimeline.memory * Int64(timeline.clockRate)
     }
-    if case .delivered(let before) = history.find(buffer.next - 1), isNear(to: before) {
+    if case .delivered(let before, _) = history.find(buffer.next - 1), isNear(to: before) {
       return true
     }
     return isNear(to: newestTimestamp)
@@ -206,23 +209,25 @@ struct Source: Sendable {
   /// Inserts `packet`, and appends what is then to `ready`.
   ///
   /// A packet that was rebuilt or sent again says nothing about the network: it counts neither for
-  /// jitter nor for reordering nor in reports.
+  /// jitter nor for reordering nor in reports. With `mayBeAnswer`, one from the network may have
+  /// been sent again too.
   mutating func receive(
-    _ packet: RTPPacket, at arrival: Instant, way: Way = .network,
+    _ packet: RTPPacket, at arrival: Instant, way: Way = .network, mayBeAnswer: Bool = false,
     statistics: inout ReceptionStatistics, ready: inout Ready
   ) -> Outcome {
     let outcome = insert(
-      packet, at: arrival, way: way, statistics: &statistics, ready: &ready)
+      packet, at: arrival, way: way, mayBeAnswer: mayBeAnswer, statistics: &statistics,
+      ready: &ready)
     switch outcome {
     case .late: lateBefore = max(lateBefore, lateBefore &+ 1)
     case .duplicate: duplicatesBefore = max(duplicatesBefore, duplicatesBefore &+ 1)
-    case .inOrder, .parked, .renumbered: break
+    case .inOrder, .parked, .overtaken, .renumbered: break
     }
     return outcome
   }
 
   private mutating func insert(
-    _ packet: RTPPacket, at arrival: Instant, way: Way,
+    _ packet: RTPPacket, at arrival: Instant, way: Way, mayBeAnswer: Bool,
     statistics: inout ReceptionStatistics, ready: inout Ready
   ) -> Outcome {
     let sequence = unwrapper.extend(packet.sequenceNumber)
@@ -230,6 +235,11 @@ struct Source: Sendable {
       if way != .network { return history.find(sequence) == .missing ? .late : .duplicate }
       let outcome = standing(of: packet, behind: sequence, at: arrival)
       if outcome != .renumbered { received += 1 }
+      if outcome == .overtaken {
+        if mayBeAnswer { return .duplicate }
+        history.noteOriginal(sequence, timestamp: packet.timestamp)
+        statistics.noteReordered(depth: highest - sequence)
+      }
       return outcome
     }
     guard sequence - highest <= SourceProof.greatestDropout,
@@ -257,8 +267,13 @@ struct Source: Sendable {
       statistics.held += 1
       return .parked
     case .duplicate:
-      if way == .network { received += 1 }
-      return .duplicate
+      guard way == .network else { return .duplicate }
+      received += 1
+      guard !mayBeAnswer, buffer.noteOriginal(sequence, timestamp: packet.timestamp) else {
+        return .duplicate
+      }
+      statistics.noteReordered(depth: highest - sequence)
+      return .overtaken
     case .beyondSpan:
       return .renumbered
     }
@@ -290,7 +305,7 @@ struct Source: Sendable {
       switch receive(entry.packet, at: entry.arrival, statistics: &statistics, ready: &ready) {
       case .inOrder, .parked: break
       // The prospect jumped again while it was on probation.
-      case .duplicate, .late, .renumbered: statistics.unconfirmed += 1
+      case .duplicate, .overtaken, .late, .renumbered: statistics.unconfirmed += 1
       }
     }
   }
@@ -360,7 +375,7 @@ struct Source: Sendable {
     _ packet: RTPPacket, sequence: Int64, at arrival: Instant, isRepaired: Bool,
     statistics: inout ReceptionStatistics, ready: inout Ready
   ) {
-    history.record(sequence, timestamp: packet.timestamp)
+    history.record(sequence, timestamp: packet.timestamp, isRepaired: isRepaired)
     if !correctionFormats.isEmpty, correctionFormats[packet.payloadType] != nil {
       statistics.correction += 1
       return
@@ -391,7 +406,8 @@ struct Source: Sendable {
     onlyOldSince = since
     guard arrival < since.advanced(by: Self.patienceWithOldPackets) else { return .renumbered }
     return switch history.find(sequence) {
-    case .delivered(packet.timestamp), .closed: .duplicate
+    case .delivered(packet.timestamp, isRepaired: true): .overtaken
+    case .delivered(packet.timestamp, isRepaired: false), .closed: .duplicate
     case .delivered: .renumbered
     case .missing: timeline.isRecent(packet.timestamp) ? .late : .renumbered
     case .forgotten: .renumbered

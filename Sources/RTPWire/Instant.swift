@@ -40,17 +40,3 @@ extension Duration {
     return scaled.addingSaturating(attoseconds / 1_000_000_000)
   }
 }
-
-extension Int64 {
-  /// The sum, clamped to the ends of the range instead of trapping.
-  public func addingSaturating(_ other: Int64) -> Int64 {
-    let (sum, overflow) = addingReportingOverflow(other)
-    return overflow ? (other < 0 ? .min : .max) : sum
-  }
-
-  /// The difference, clamped to the ends of the range instead of trapping.
-  public func subtractingSaturating(_ other: Int64) -> Int64 {
-    let (difference, overflow) = subtractingReportingOverflow(other)
-    return overflow ? (other < 0 ? .max : .min) : difference
-  }
-}

@@ -9,6 +9,9 @@ public struct MediaDescription: Sendable, Hashable {
   public var payloadType: UInt8?
   /// The encoding name of `a=rtpmap`, such as `H264`, or `nil` when it is to be recognized.
   public var encodingName: String?
+  /// The encoding names of other formats that it may come in, where none of all is known (RFC 8866
+  /// §5.14); for messages.
+  public var alternatives: [String] = []
   /// Ticks a second, never 0; that of video where nothing is said.
   public var clockRate: UInt32 {
     get { saidClockRate ?? Self.videoClockRate }
@@ -80,6 +83,11 @@ extension MediaDescription {
 }
 
 extension MediaDescription {
+  /// ``encodingName`` and ``alternatives`` in words: `VP8 or VP9`.
+  public var encodingNames: String? {
+    encodingName.map { ([$0] + alternatives).joined(separator: " or ") }
+  }
+
   /// The payload types of what corrects or repeats the media or is put around it, in their session.
   public var auxiliaryTypes: [UInt8] {
     Array(correctionFormats.keys) + Array(retransmissionFormats.keys)

@@ -147,6 +147,8 @@ struct Allotment: Sendable {
     statistics.note(reason)
     switch reason {
     case .decoder, .decoderLost: hasFailed = true
+    // Behind the last frame that is wanted, nobody misses it.
+    case .closed where !isOver: statistics.undecodedAtEnd += 1
     default: break
     }
   }

@@ -34,6 +34,8 @@ public struct DeliveryStatistics: Counted, Hashable {
   public internal(set) var boxLack: BoxLack?
   /// Access units dropped for lack of room before the decoder, up to the next random-access point.
   public internal(set) var droppedBeforeDecoder: UInt64 = 0
+  /// Access units that were still to be decoded when there was no more time for it.
+  public internal(set) var undecodedAtEnd: UInt64 = 0
   /// Access units and sound dropped before loops that should have got all of it but had no room.
   public internal(set) var droppedBeforeLoops: UInt64 = 0
   /// Access units at the start of a later connection that were not written to elementary streams,
@@ -84,6 +86,8 @@ public struct DeliveryStatistics: Counted, Hashable {
     Counter(
       "dropped_before_decoder", .accessUnits, \.droppedBeforeDecoder,
       metric: .accessUnitsDropped("before_decoder")),
+    Counter(
+      "undecoded_at_end", .accessUnits, \.undecodedAtEnd, metric: .accessUnitsDropped("at_end")),
     Counter(
       "dropped_before_loops", .units, \.droppedBeforeLoops,
       metric: Metric(

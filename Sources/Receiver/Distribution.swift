@@ -30,6 +30,8 @@ final class Distribution: Sendable {
     var decoder: VideoDecoder?
     /// A process that will be the decoder's.
     var prepared: PreparedDecoderBox?
+    /// Whether one is still of use: until a decoder is opened, or nothing is decoded any more.
+    var awaitsProcess = true
     /// Fills the frame intervals at a constant rate.
     var constantRate: ConstantRate?
     /// The loops over frames, over access units and over sound.
@@ -234,9 +236,15 @@ final class Distribution: Sendable {
         try? FFmpegLibraries.loadDecoding()
         return
       }
-      let prepared = box.prepare()
-      state.withLock { if !$0.allotment.isOver, $0.decoder == nil { $0.prepared = prepared } }
+      take(box.prepare())
       try? FFmpegLibraries.loadFrames()
+    }
+  }
+
+  /// Keeps a process for the decoder; one that is ready too late ends, outside of the lock.
+  func take(_ prepared: PreparedDecoderBox) {
+    state.withLock { state in
+      if state.awaitsProcess, !state.allotment.isOver { state.prepared = prepared }
     }
   }
 
@@ -245,18 +253,14 @@ final class Distribution: Sendable {
   /// `endsInGap` says that more could have come until now.
   func finishDecoding(endsInGap: Bool) async {
     let end = Instant.now
+    // A process that nobody needed ends outside of the lock.
+    withExtendedLifetime(takePrepared()) {}
     if let decoder = state.withLock(\.decoder) {
       await decoder.flush()
       await decoder.close()
       state.withLock { $0.constantRate?.finish() ?? [] }.forEach(show)
     }
-    let unused = state.withLock { state in
-      if endsInGap { state.allotment.finish(receivedUntil: end) }
-      defer { state.prepared = nil }
-      return state.prepared
-    }
-    // A process that nobody needed ends outside of the lock.
-    withExtendedLifetime(unused) {}
+    if endsInGap { state.withLock { $0.allotment.finish(receivedUntil: end) } }
   }
 
   /// Hands `unit` to the decoder; `false` if it was dropped, so that decoding awaits a
@@ -273,6 +277,14 @@ final class Distribution: Sendable {
     return false
   }
 
+  /// The process that was prepared, if any; none is taken afterwards.
+  private func takePrepared() -> PreparedDecoderBox? {
+    state.withLock { state in
+      defer { (state.prepared, state.awaitsProcess) = (nil, false) }
+      return state.prepared
+    }
+  }
+
   private func openDecoder(for unit: AccessUnit) -> VideoDecoder? {
     do {
       var setup = VideoDecoder.Configuration()
@@ -283,11 +295,11 @@ final class Distribution: Sendable {
       setup.box = configuration.decoderBox
       setup.allowedDecoders = Set(configuration.stream.formats.codecs.map(\.decoderName))
       let decoder = try VideoDecoder(
-        codec: unit.codec, configuration: setup, prepared: state.withLock(\.prepared),
+        codec: unit.codec, configuration: setup, prepared: takePrepared(),
         onFrame: { [weak self] frame in self?.deliver(frame) },
         onFailure: { [weak self] failure in self?.note(failure) },
         onEvent: { [weak self] event in self?.note(event) })
-      state.withLock { ($0.decoder, $0.prepared) = (decoder, nil) }
+      state.withLock { $0.decoder = decoder }
       return decoder
     } catch {
       cannotDecode(error)

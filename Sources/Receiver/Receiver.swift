@@ -27,9 +27,8 @@ public final class Receiver: Sendable {
 
   /// How long the decoder may take to finish after ``stop()``.
   static let decodingTime: Duration = .milliseconds(700)
-  /// How long a decoder may take to its first picture once its stream has ended: as long as its
-  /// process may take to start.
-  private static let startingTime: Duration = .seconds(10)
+  /// How often it is looked whether decoding still goes on once its stream has ended.
+  private static let glancePause: Duration = .milliseconds(500)
 
   private let configuration: Configuration
   private let pace: Pace
@@ -196,12 +195,13 @@ public final class Receiver: Sendable {
       }
     await distribution.finishDecoding(endsInGap: endsInGap)
     watch?.cancel()
+    let isCutShort = await watch?.value ?? false
     // The last pictures of a stream with reordering come out at its end.
     if distribution.isComplete { reason = .framesReached }
     distribution.endSequences()
     let summaries = await finishOutputs(within: pace.finishingTime)
     return Report(
-      reason: reason, status: await status(),
+      reason: reason, status: await status(), isCutShort: isCutShort,
       outputs: outputs.enumerated().map { index, output in
         OutputReport(
           name: output.name, inputs: output.format.inputs, summary: summaries[index])
@@ -218,19 +218,22 @@ public final class Receiver: Sendable {
     }
   }
 
-  /// Gives up what is still to be decoded once nothing has come of it for as long as outputs may
-  /// take: the decoder then waits for a reader that has stalled.
+  /// Gives up what is still to be decoded once nothing comes of it (``DecodingPatience``).
   ///
-  /// Before the first picture no reader holds it up: its process is still starting. That takes
-  /// long on a busy machine, and a short stream is over before.
-  private func abandonDecodingOnceStalled() async {
-    var decoded: UInt64?
-    while decoded != distribution.statistics.decodedUnits {
-      decoded = distribution.statistics.decodedUnits
-      let patience = decoded == 0 ? Self.startingTime : OutputLane.longestFinish
-      guard (try? await Task.sleep(for: patience)) != nil else { return }
-    }
+  /// - Returns: whether it did, before it was cancelled.
+  private func abandonDecodingOnceStalled() async -> Bool {
+    var patience = DecodingPatience(at: .now)
+    repeat {
+      guard (try? await Task.sleep(for: Self.glancePause)) != nil else { return false }
+    } while !patience.isOver(
+      decoded: distribution.statistics.decodedUnits, mayAwaitDisk: mayAwaitDisk, at: .now)
     await abandonDecoding()
+    return true
+  }
+
+  /// Whether the decoder may have to wait for a disk.
+  private var mayAwaitDisk: Bool {
+    outputs.contains { $0.holdsFarEnd && $0.format.inputs.needDecoding && $0.lane.isFile }
   }
 
   /// Says whether somebody waits for what comes, so that nothing gathers meanwhile, whatever
@@ -308,6 +311,9 @@ extension Receiver {
     public let reason: EndReason
     /// The final counters.
     public let status: Status
+    /// Whether what was still to be decoded at the end was given up, because an output or the
+    /// decoder was stuck.
+    public let isCutShort: Bool
     /// What each output came to, in the order of ``Receiver/Configuration/outputs``.
     public let outputs: [OutputReport]
   }

@@ -126,6 +126,9 @@ final class StreamDriver: DatagramSink {
     guard let due = state.withValue({ $0.reception.deadline }) else { return }
     state.value.alarm.set(for: due, on: transport.eventLoop) { [self] in
       state.value.alarm.rang()
+      if state.value.reception.isHolding, !surroundings.distribution.isCrowded {
+        state.value.reception.roomMade(at: .now)
+      }
       state.value.reception.timePassed(to: .now)
       proceed()
     }

@@ -10,9 +10,10 @@ public struct MissingMedium: Error, Sendable, Hashable, CustomStringConvertible 
 
   public var description: String {
     let names = media.prefix(8).map { media in
-      media.encodingName.map { "\(media.kind.rawValue) (\($0))" } ?? media.kind.rawValue
+      media.encodingNames.map { "\(media.kind.rawValue) (\($0))" } ?? media.kind.rawValue
     }
-    return
-      "there is no \(kind == .audio ? "sound" : "video") in it, but \(names.joined(separator: ", "))"
+    let isUnknown = kind == .audio && media.contains { $0.kind == .audio }
+    let wanted = isUnknown ? "sound of a known coding" : kind == .audio ? "sound" : "video"
+    return "there is no \(wanted) in it, but \(names.joined(separator: ", "))"
   }
 }

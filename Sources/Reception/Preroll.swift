@@ -35,10 +35,13 @@ struct Preroll: Sendable {
   private var recognizer: FormatRecognizer
   private var sources: [UInt32: Source] = [:]
 
-  /// A source counts once it is proven, so that garbage decides nothing.
+  /// A source counts once it is proven, or named by RTCP, so that garbage decides nothing.
   private struct Source: Sendable {
     var last: RTPPacket
     var proof = SourceProof()
+    var isNamed = false
+
+    var counts: Bool { proof.isComplete || isNamed }
   }
 
   init(_ formats: FormatCatalogue) {
@@ -49,9 +52,11 @@ struct Preroll: Sendable {
   /// Keeps `datagram` and returns what all of them together show.
   mutating func keep(_ datagram: Datagram, media: MediaDescription) -> Outcome {
     store(datagram)
-    if datagram.isControl { reports += 1 }
-    guard datagram.channel == .media, !datagram.isControl, var packet = try? datagram.packet()
-    else { return .undecided }
+    if datagram.isControl {
+      reports += 1
+      return consider(named(by: datagram.bytes), media: media, at: datagram.arrival)
+    }
+    guard datagram.channel == .media, var packet = try? datagram.packet() else { return .undecided }
     if packet.payloadType == media.redundancyPayloadType {
       packet = packet.primaryEncoding ?? packet
     }
@@ -60,12 +65,51 @@ struct Preroll: Sendable {
     else { return .undecided }
     let isOfStream = media.payloadType.map { $0 == packet.payloadType } ?? true
     let isConfirmed = observe(packet, isOfStream: isOfStream)
-    guard isOfStream else { return .undecided }
+    return isOfStream
+      ? judge(packet, isConfirmed: isConfirmed, media: media, at: datagram.arrival) : .undecided
+  }
+
+  /// What the only packet shows when its sender has sent no more: none will come that proves it.
+  mutating func conclude(media: MediaDescription, at now: Instant) -> Outcome {
+    sources.count == 1 ? consider(sources.keys.first, media: media, at: now) : .undecided
+  }
+
+  /// The source that `control` names and that does not count yet.
+  private func named(by control: ByteBuffer) -> UInt32? {
+    let packets = (try? RTCPPacket.parse(compound: control)) ?? []
+    let named = packets.flatMap { packet -> [UInt32] in
+      switch packet {
+      case .senderReport(let report): [report.ssrc]
+      case .goodbye(let sources): sources
+      default: []
+      }
+    }
+    return named.first { sources[$0]?.counts == false }
+  }
+
+  /// Lets the source `ssrc` count from now on, and returns what its last packet shows.
+  private mutating func consider(
+    _ ssrc: UInt32?, media: MediaDescription, at now: Instant
+  ) -> Outcome {
+    guard let ssrc, let packet = sources[ssrc]?.last, sources[ssrc]?.counts == false else {
+      return .undecided
+    }
+    sources[ssrc]?.isNamed = true
+    guard media.payloadType.map({ $0 == packet.payloadType }) ?? true else { return .undecided }
+    recognizer.observe(packet)
+    return judge(packet, isConfirmed: true, media: media, at: now)
+  }
+
+  /// What is known with `packet`, which may be of the stream; `isConfirmed` says that its source
+  /// counts.
+  private mutating func judge(
+    _ packet: RTPPacket, isConfirmed: Bool, media: MediaDescription, at arrival: Instant
+  ) -> Outcome {
     let codec = media.encodingName.flatMap(formats.codec(encodingName:))
     if codec != nil, !isConfirmed { return .undecided }
-    let start = firstArrival ?? datagram.arrival
+    let start = firstArrival ?? arrival
     firstArrival = start
-    let isPatient = datagram.arrival < start.advanced(by: Self.patience)
+    let isPatient = arrival < start.advanced(by: Self.patience)
     if let codec {
       // The codec is given, so only the payload type is to be learned.
       let isTaken = !isPatient || mayBePictures(packet.payloadType)
@@ -86,7 +130,7 @@ struct Preroll: Sendable {
 
   /// The payload types of the sources that count.
   var payloadTypes: [UInt8] {
-    Set(sources.values.filter(\.proof.isComplete).map(\.last.payloadType)).sorted()
+    Set(sources.values.filter(\.counts).map(\.last.payloadType)).sorted()
   }
 
   /// The codec of `payloadType`, once it is certain.
@@ -112,15 +156,15 @@ struct Preroll: Sendable {
       sources[packet.ssrc] = source
       return false
     }
-    let wasProven = source.proof.isComplete
-    let isProven = source.proof.note(packet.sequenceNumber)
-    if isProven, isOfStream {
-      if !wasProven { recognizer.observe(source.last) }
+    let counted = source.counts
+    _ = source.proof.note(packet.sequenceNumber)
+    if source.counts, isOfStream {
+      if !counted { recognizer.observe(source.last) }
       recognizer.observe(packet)
     }
     source.last = packet.detached()
     sources[packet.ssrc] = source
-    return isProven
+    return source.counts
   }
 
   private mutating func store(_ datagram: Datagram) {

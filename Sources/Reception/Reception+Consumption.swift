@@ -36,9 +36,14 @@ extension Reception {
     goOn()
   }
 
-  /// Lets the far end continue; the silence was caused by this side.
+  /// Lets the far end continue.
   mutating func goOn() {
     actions.append(.holdReading(false))
+    excuseSilence()
+  }
+
+  /// Counts the silence while the far end is held from now on: this side causes it.
+  mutating func excuseSilence() {
     guard carrier.time == .live, lastMedia != nil else { return }
     lastMedia = now
     clock.noteMedia(at: now)

@@ -86,7 +86,9 @@ extension Reception {
   private mutating func place(_ unit: SoundUnit, isLast: Bool) -> SoundUnit? {
     var unit = unit
     let hasNoPictures = !configuration.wantsPictures || !places.isEmpty && !places.contains(.video)
-    if !hasNoPictures, let aligned = alignment.align(unit.time) {
+    let isLate = unit.lastArrival.advanced(by: Self.patienceWithPictures) <= now
+    let mayWait = !isSoundAlone && !isLast && !isLate && heldSound.count <= Self.mostHeld
+    if !hasNoPictures, let aligned = alignment.align(unit.time, mayWait: mayWait) {
       unit.alignedTime = aligned
       if isSoundAlone {
         // Where the sound was by itself, its times had nothing to do with those of the pictures.
@@ -95,9 +97,7 @@ extension Reception {
       }
       return unit
     }
-    let isLate = unit.lastArrival.advanced(by: Self.patienceWithPictures) <= now
-    guard hasNoPictures || isSoundAlone || isLast || isLate || heldSound.count > Self.mostHeld
-    else { return nil }
+    guard hasNoPictures || !mayWait else { return nil }
     isSoundAlone = true
     unit.alignedTime = unit.time
     return unit

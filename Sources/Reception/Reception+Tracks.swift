@@ -43,7 +43,8 @@ extension Reception {
     if chosen == nil, own.encodingName != nil || sound == nil || !configuration.wantsSound {
       // A medium that the user describes, or that is not called sound, may still be video.
       if own.encodingName != nil || media.contains(where: { $0.kind != .audio }) { return }
-      throw MissingMedium(kind: .video, media: media)
+      let wantsSoundAlone = configuration.wantsSound && !configuration.wantsPictures
+      throw MissingMedium(kind: wantsSoundAlone ? .audio : .video, media: media)
     }
     if configuration.wantsSound, !configuration.wantsPictures,
       !media.contains(where: { $0.kind == .audio || $0.kind == .unknown })

@@ -217,6 +217,16 @@ public struct Reception: Sendable {
     crowded(isCrowded, at: now)
   }
 
+  /// Notes that a consumer for whom the far end is held has made some room, although not as much as
+  /// ``Action/awaitRoom`` asks for: it is slow, but not stuck, and is waited for once more.
+  public mutating func roomMade(at now: Instant) {
+    guard isHolding else { return }
+    advance(to: now)
+    gate.open()
+    excuseSilence()
+    settleGate()
+  }
+
   private mutating func crowded(_ isCrowded: Bool, at now: Instant) {
     guard phase != .finished else { return }
     advance(to: now)
@@ -254,8 +264,9 @@ public struct Reception: Sendable {
     guard phase == .running || phase == .over else { return }
     phase = .finishing
     advance(to: now)
-    video.finish(at: self.now, isLeft: senderGoesOn)
-    for index in others.indices { others[index].finish() }
+    let isWhole = if case .ended = carrierEnd { true } else { false }
+    video.finish(at: self.now, isLeft: senderGoesOn, isWhole: isWhole)
+    for index in others.indices { others[index].finish(isWhole: isWhole) }
     takeSound()
     releaseSound(isLast: true)
     sayGoodbye()
@@ -287,6 +298,9 @@ public struct Reception: Sendable {
     if !reports.isEmpty { consider(video.feedbackDeadline) }
     return due
   }
+
+  /// Whether a consumer is waited for, at most until ``deadline`` unless ``roomMade(at:)`` is said.
+  public var isHolding: Bool { gate.deadline != nil }
 
   /// Whether there is nothing to do before the next input; cheaper than asking for an action after
   /// each packet.

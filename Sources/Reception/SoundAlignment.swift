@@ -36,7 +36,7 @@ public struct SoundAlignment: Sendable {
   public private(set) var hardSteps = 0
 
   private var sound = LeastDelay()
-  private var pictures = LeastDelay()
+  private var pictures = PictureDelay()
   private var soundClock = ClockMapping()
   private var pictureClock = ClockMapping()
   /// What the last reports say, in nanoseconds.
@@ -56,12 +56,14 @@ public struct SoundAlignment: Sendable {
 
   /// Notes when a picture came.
   public mutating func notePicture(_ time: MediaTime, arrival: Instant) {
-    if pictures.note(time, arrival: arrival) { forgetReports() }
+    if pictures.leaps(to: time, arrival: arrival) { forgetReports() }
+    pictures.note(time, arrival: arrival)
   }
 
   /// Notes when sound came.
   public mutating func noteSound(_ time: MediaTime, arrival: Instant) {
-    if sound.note(time, arrival: arrival) { forgetReports() }
+    if sound.leaps(to: time, arrival: arrival) { forgetReports() }
+    sound.note(time, arrival: arrival)
     guard let median, let seen = arrivalDifference, Self.disagree(seen, median) else {
       contradiction = nil
       return
@@ -97,7 +99,11 @@ public struct SoundAlignment: Sendable {
   }
 
   /// `time`, of the sound, on the timeline of the pictures; `nil` before the first picture.
-  public mutating func align(_ time: MediaTime) -> MediaTime? {
+  ///
+  /// Sound that `mayWait` also waits, with `nil`, for the first mapping to be a good one: until the
+  /// first pictures have shown in what order they come.
+  public mutating func align(_ time: MediaTime, mayWait: Bool = false) -> MediaTime? {
+    if mayWait, current == nil, reported.isEmpty, !pictures.isOrderKnown { return nil }
     guard let target else { return nil }
     let now = time.nanoseconds
     let elapsed = Int64(clamping: last.map { now.subtractingSaturating($0).magnitude } ?? 0)
@@ -150,53 +156,7 @@ public struct SoundAlignment: Sendable {
   }
 
   private var arrivalDifference: Int64? {
-    guard let sound = sound.least, let pictures = pictures.least else { return nil }
+    guard let sound = sound.least?.nanoseconds, let pictures = pictures.least else { return nil }
     return sound.subtractingSaturating(pictures)
-  }
-}
-
-/// The least delay of a stream: how much later than by its own clock it came, at best.
-///
-/// Networks only delay. What came with the least delay in the last seconds was delayed by the
-/// network's and the sender's constant part alone.
-private struct LeastDelay: Sendable {
-  /// Half of what counts; 200 ppm are 1 ms in that time.
-  private static let period: Duration = .seconds(5)
-  /// A leap of the timestamps, or of the arrivals.
-  private static let leap: Duration = .seconds(5)
-
-  /// The newest time.
-  private(set) var last: MediaTime?
-  private var lastArrival = Instant(nanoseconds: 0)
-  private var begun = Instant(nanoseconds: 0)
-  private var current: Int64?
-  private var previous: Int64?
-
-  var least: Int64? {
-    guard let current else { return nil }
-    return min(current, previous ?? current)
-  }
-
-  /// Notes what came; returns whether the times leapt, further than the arrivals explain.
-  mutating func note(_ time: MediaTime, arrival: Instant) -> Bool {
-    let step = time.nanoseconds.subtractingSaturating((last ?? time).nanoseconds)
-    let passed = max(0, lastArrival.nanoseconds(to: arrival))
-    let leap = Self.leap.wholeNanoseconds
-    let isLeap = step < -leap || step > passed.addingSaturating(leap)
-    (last, lastArrival) = (time, arrival)
-    let delay = arrival.nanoseconds.subtractingSaturating(time.nanoseconds)
-    if let least,
-      least.subtractingSaturating(delay).magnitude > UInt64(Self.leap.wholeNanoseconds)
-    {
-      (current, previous) = (nil, nil)
-    }
-    let age = begun.duration(to: arrival)
-    if current == nil || age > Self.period {
-      previous = age > Self.period * 2 ? nil : current
-      (current, begun) = (delay, arrival)
-    } else {
-      current = min(current ?? delay, delay)
-    }
-    return isLeap
   }
 }

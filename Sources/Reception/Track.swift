@@ -66,8 +66,9 @@ struct Track: Sendable {
     while let packet = processor.next(at: now) { sound?.push(packet) }
   }
 
-  mutating func finish() {
-    processor.finish()
+  /// Ends the track; `isWhole` says that the sender has sent no more.
+  mutating func finish(isWhole: Bool) {
+    processor.finish(isWhole: isWhole)
     drain(at: Instant(nanoseconds: .max))
     sound?.flush()
   }

@@ -52,6 +52,14 @@ public struct VideoStream: Sendable {
   private var parameterSetsKnown = false
   /// Whether an access unit may be complete.
   var mayHaveUnit = false
+  /// How long a picture waits for what shows that its marker is its end: half of the time from one
+  /// picture to the next at 25 pictures a second, so that two slices that are sent as they are
+  /// encoded stay together.
+  private static let markerPatience: Duration = .milliseconds(20)
+  /// Whether one waits for that.
+  private var hasWaitingUnit = false
+  /// When it waits no longer; `nil` where packets have come since that was known.
+  private var waitingUntil: Instant?
   /// Whether an intact picture at which decoding can begin has come.
   var hasBegun = false
   /// Whether the codec is the one that was said; `nil` if it was recognized.
@@ -154,9 +162,11 @@ public struct VideoStream: Sendable {
 
   /// When to call ``next(at:)`` if nothing arrives.
   public var deadline: Instant? {
-    guard turn != nil || successor != nil else { return processor.deadline }
+    // What is missing may belong to the picture that waits, as may what a turn keeps.
+    let waiting = processor.deadline ?? (turn == nil ? waitingUntil : nil)
+    guard turn != nil || successor != nil else { return waiting }
     let due = successor == nil ? nil : successionDeadline
-    return [processor.deadline, turn?.deadline, due].lazy.compactMap(\.self).min()
+    return [waiting, turn?.deadline, due].lazy.compactMap(\.self).min()
   }
 
   /// Which feedback the sender accepts.
@@ -183,7 +193,12 @@ public struct VideoStream: Sendable {
     if datagram.channel == .media, let type = datagram.payloadType, soundTypes.contains(type) {
       return passOver(datagram)
     }
-    switch preroll.keep(datagram, media: configuration.media) {
+    take(preroll.keep(datagram, media: configuration.media))
+  }
+
+  /// Goes on with what the first packets have shown.
+  private mutating func take(_ outcome: Preroll.Outcome) {
+    switch outcome {
     case .undecided:
       break
     case .unrecognized(let payloadTypes):
@@ -203,11 +218,27 @@ public struct VideoStream: Sendable {
     goOnIfDue(at: now)
     if let due = turn?.deadline, due <= now { endTurn() }
     while !mayHaveUnit {
-      guard let packet = processor.next(at: now) else { return false }
+      guard let packet = processor.next(at: now) else { return releaseIfDue(at: now) }
       unpack(packet)
     }
     return true
   }
+
+  /// Ends the access unit that waits, if it has waited long enough.
+  private mutating func releaseIfDue(at now: Instant) -> Bool {
+    guard hasWaitingUnit else { return false }
+    guard let due = waitingUntil else {
+      waitingUntil = now.advanced(by: Self.markerPatience)
+      return false
+    }
+    guard due <= now, processor.deadline == nil, turn == nil else { return false }
+    endWaiting()
+    defragmenter?.release()
+    mayHaveUnit = true
+    return true
+  }
+
+  private mutating func endWaiting() { (hasWaitingUnit, waitingUntil) = (false, nil) }
 
   /// The next access unit complete at `now`.
   public mutating func next(at now: Instant) -> AccessUnit? {
@@ -241,12 +272,18 @@ public struct VideoStream: Sendable {
   ///   - now: the time.
   ///   - isLeft: whether the sender goes on, so that the picture it is sending is not damaged, but
   ///     left out.
-  public mutating func finish(at now: Instant, isLeft: Bool = false) {
+  ///   - isWhole: whether the sender has certainly sent no more, so that a single packet may be all
+  ///     of the stream.
+  public mutating func finish(at now: Instant, isLeft: Bool = false, isWhole: Bool = false) {
+    if isWhole, case .recognizing = phase {
+      take(preroll.conclude(media: configuration.media, at: now))
+    }
     goOnWithSuccessor(at: now)
-    processor.finish(at: now)
+    processor.finish(at: now, isWhole: isWhole)
     while let packet = processor.next(at: now) { unpack(packet) }
     endTurn()
     defragmenter?.flush(isLeft: isLeft)
+    endWaiting()
     mayHaveUnit = true
   }
 
@@ -254,6 +291,11 @@ public struct VideoStream: Sendable {
   mutating func push(_ packet: OrderedPacket) {
     if doubt?.observe(packet.packet.payload) == .confirmed { doubt = nil }
     if defragmenter?.push(packet) == true { mayHaveUnit = true }
+    // Seldom asked, because reading it copies the defragmenter.
+    if packet.packet.marker || hasWaitingUnit {
+      hasWaitingUnit = defragmenter?.isWaiting ?? false
+      waitingUntil = nil
+    }
   }
 
   private mutating func begin(with media: MediaDescription) throws {
@@ -272,6 +314,7 @@ public struct VideoStream: Sendable {
       doubt = CodecDoubt(defragmenter.codec, among: configuration.formats)
     }
     self.defragmenter = defragmenter
+    endWaiting()
     noteParameterSets()
   }
 

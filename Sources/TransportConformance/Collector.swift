@@ -60,6 +60,8 @@ final class Collector: DatagramSink {
   private let eventLoop: any EventLoop
   private let results: ConformanceResults
   private let isLive = Mutex(true)
+  /// The transport, where this is its owner too.
+  private let owned = Mutex<(any RTPTransport)?>(nil)
   private let start = Instant(NIODeadline.now())
   /// Whether datagrams unknown to the kit are ignored.
   private let expectsForeign: Bool
@@ -83,6 +85,9 @@ final class Collector: DatagramSink {
 
   /// Sets the clock for arrival times, before any comes.
   func goes(by clock: ArrivalClock) { isLive.withLock { $0 = clock == .monotonic } }
+
+  /// Holds the transport for as long as somebody holds this, as a sink that answers does.
+  func own(_ transport: any RTPTransport) { owned.withLock { $0 = transport } }
 
   // MARK: - Expectations
 

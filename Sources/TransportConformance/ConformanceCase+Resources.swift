@@ -20,7 +20,7 @@ extension ConformanceCase {
 
   /// How a short life ends.
   private enum Way: Sendable, CaseIterable {
-    case neverOpened, closedWhileOpening, closed, finished, failed
+    case neverOpened, refused, closedWhileOpening, closed, finished, failed
 
     var needs: Carrier.Capability? {
       switch self {
@@ -68,9 +68,14 @@ extension ConformanceCase {
     let sizes = [Int](repeating: max(64, context.carrier.packetSizes.lowerBound), count: 3)
     let fixture = try await Fixture(
       context, sizes: sizes, ending: way == .failed ? .failed : .finished, isCutOff: true)
+    // A transport that still holds its sink then holds itself.
+    fixture.collector.own(fixture.transport)
     let remains = Remains(transport: fixture.transport as AnyObject, sink: fixture.collector)
     switch way {
     case .neverOpened: break
+    case .refused:
+      await fixture.farEnd.close()
+      guard await fixture.open(within: context.carrier.endDeadline) != nil else { return nil }
     case .closedWhileOpening:
       let opening = Task { await fixture.open() }
       fixture.transport.close()

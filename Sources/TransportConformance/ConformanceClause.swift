@@ -32,7 +32,8 @@ public enum ConformanceClause: String, Sendable, Hashable, CaseIterable {
     case .refusedOpening: "when open throws, it says why, and the sink is never called"
     case .closeAnywhere: "close works in any state, from any thread, any number of times"
     case .opensOnce: "opening twice throws, and opening after close"
-    case .resources: "descriptors, threads, the sink and the transport itself are given back"
+    case .resources:
+      "descriptors, threads, the sink and the transport that it holds are given back"
     case .counters: "counters are true, and can be read in any state"
     case .feedback: "feedback reaches the far end whole"
     case .silentFarEnd: "a silent far end is waited for no longer than the transport says"

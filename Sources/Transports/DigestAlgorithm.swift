@@ -1,4 +1,5 @@
 internal import COpenSSL
+internal import RTPWire
 
 /// A hash function of digest authentication (RFC 7616 §6.1), weakest first.
 enum DigestAlgorithm: Int, Sendable, Hashable, Comparable, CaseIterable {
@@ -38,16 +39,6 @@ enum DigestAlgorithm: Int, Sendable, Hashable, Comparable, CaseIterable {
     case .md5: unsafe EVP_md5()
     case .sha256: unsafe EVP_sha256()
     case .sha512Slash256: unsafe EVP_sha512_256()
-    }
-  }
-}
-
-extension [UInt8] {
-  /// Two digits for each byte, in lower case.
-  var hexadecimal: String {
-    reduce(into: "") { text, byte in
-      if byte < 0x10 { text += "0" }
-      text += String(byte, radix: 16)
     }
   }
 }

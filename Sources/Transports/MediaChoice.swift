@@ -2,6 +2,9 @@
 public struct MediaChoice: TransportOption, Hashable {
   /// Encoding names, in upper case; empty for any.
   public var encodings: Set<String> = []
+  /// The same of video and sound, of which the first describes a medium that may come in several
+  /// formats; empty for the first of all.
+  public var knownEncodings: Set<String> = []
   /// The same of sound, which is received by itself where nothing else can be; empty for none.
   public var soundEncodings: Set<String> = []
   /// The only one to receive, counted from 0 in the order of the description; `nil` for all, of

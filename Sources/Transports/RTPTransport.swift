@@ -12,6 +12,8 @@ public import RTPWire
 /// - ``close()`` may be called in any state, from any thread, any number of times, even inside a
 ///   call into the sink; once it returns on ``eventLoop``, only the end can still come, and a
 ///   pending ``open(delivering:)`` returns;
+/// - the sink may hold its transport, so a transport lets go of it at the end, and when
+///   ``open(delivering:)`` throws;
 /// - bytes that were handed over do not change, however long the sink keeps them.
 ///
 /// `checkConformance(of:)` of `TransportConformance` checks all of it.

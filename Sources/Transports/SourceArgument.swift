@@ -61,21 +61,31 @@ public struct SourceArgument: Sendable {
     return scheme + "…" + text[at...]
   }
 
-  /// `text` without the values of `password=` and the like, which Xiongmai and Foscam cameras want
-  /// in their paths, and of the tokens and signatures that services in the cloud give out.
+  /// `text` without the values of ``secrets(inPathOf:)``.
   private static func withoutPasswords(inPathOf text: String) -> String {
-    var rest = text[...]
     var shown = ""
+    var start = text.startIndex
+    for secret in secrets(inPathOf: text) {
+      shown += text[start..<secret.startIndex] + "…"
+      start = secret.endIndex
+    }
+    return shown + text[start...]
+  }
+
+  /// The values of `password=` and the like, which Xiongmai and Foscam cameras want in their paths,
+  /// and of the tokens and signatures that services in the cloud give out.
+  static func secrets(inPathOf text: String) -> [Substring] {
+    var rest = text[...]
+    var secrets: [Substring] = []
     while let sign = rest.firstIndex(of: "=") {
       let name = rest[..<sign].suffix(while: { $0.isLetter || $0.isNumber || "_-".contains($0) })
-      shown += rest[...sign]
       rest = rest[sign...].dropFirst()
       guard secretNames.contains(where: { name.lowercased().hasSuffix($0) }) else { continue }
       let value = rest.prefix { !"&?/;#".contains($0) }
-      if !value.isEmpty { shown += "…" }
+      if !value.isEmpty { secrets.append(value) }
       rest = rest[value.endIndex...]
     }
-    return shown + rest
+    return secrets
   }
 
   /// What the names of secrets end with.

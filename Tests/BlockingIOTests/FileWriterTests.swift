@@ -57,6 +57,19 @@ struct FileWriterTests {
     return line.split(separator: ")").last?.trimmingPrefix(" ").first
   }
 
+  /// Rotated away before anything came, and another program's file has the name now.
+  @Test(arguments: [true, false])
+  func anEmptyFileIsRemovedOnlyUnderItsOwnName(isRotated: Bool) throws {
+    let writer = try FileWriter(opening: path("x"), until: WriteDeadline())
+    if isRotated {
+      try #require(rename(path("x"), path("y")) == 0)
+      try Data("B".utf8).write(to: URL(fileURLWithPath: path("x")))
+    }
+    #expect(writer.finish() == nil)
+    let names = try FileManager.default.contentsOfDirectory(atPath: folder)
+    #expect(names.sorted() == (isRotated ? ["x", "y"] : []))
+  }
+
   @Test func aNamedPipeIsOpenedWhenItsReaderComes() async throws {
     let path = try namedPipe()
     let failure: WriteFailure? = try await blocking {

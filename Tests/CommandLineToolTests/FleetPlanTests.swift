@@ -55,4 +55,86 @@ struct FleetPlanTests {
     }
     #expect(fault?.words == "camera 'b' would write over a file that the fleet reads")
   }
+
+  @Test("a camera that still writes holds up who writes there by another path")
+  func samePlace() throws {
+    let folder = try TemporaryFolder()
+    try FileManager.default.createDirectory(
+      atPath: folder("real"), withIntermediateDirectories: false)
+    try FileManager.default.createSymbolicLink(
+      atPath: folder("link"), withDestinationPath: folder("real"))
+    func camera(_ name: String, _ path: String) throws -> FleetPlan.Camera {
+      try #require(
+        Self.cameras("cameras: {\(name): {source: 'rtp://:0', capture: '\(folder(path))'}}").first)
+    }
+    let former = try camera("a", "real/a.pcapng")
+    // It has begun since.
+    try "".write(toFile: folder("real/a.pcapng"), atomically: true, encoding: .utf8)
+    #expect(try former.holdsUp(camera("b", "link/a.pcapng")))
+    #expect(try !former.holdsUp(camera("b", "link/b.pcapng")))
+  }
+
+  /// A file with a password, readable by its owner alone.
+  private static func password(in folder: TemporaryFolder) throws -> String {
+    let path = folder("password")
+    try "secret".write(toFile: path, atomically: true, encoding: .utf8)
+    try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
+    return path
+  }
+
+  @Test(
+    "the login of the other cameras is left out for a camera that has no use for it",
+    arguments: [
+      "udp://127.0.0.1:5004", "rtp://:5004", "tcp://127.0.0.1:5004", "a.sdp", "a.pcapng",
+      "nats://127.0.0.1:4222/door",
+    ], ["", "user: viewer, "])
+  func defaultLogin(source: String, user: String) throws {
+    let folder = try TemporaryFolder()
+    try Self.description(port: 5004).write(
+      toFile: folder("a.sdp"), atomically: true, encoding: .utf8)
+    let source = source.contains(":") ? source : folder(source)
+    // Nobody reads it either.
+    let cameras = try Self.cameras(
+      "defaults: {\(user)password-file: /nowhere}\ncameras: {a: {source: '\(source)'}}")
+    #expect(cameras.first?.command.login.passwordFile == nil)
+    #expect(cameras.first?.command.login.user == nil)
+  }
+
+  @Test("a camera that anybody may watch has no use for the password of the others")
+  func openCamera() throws {
+    let folder = try TemporaryFolder()
+    let cameras = try Self.cameras(
+      """
+      defaults: {password-file: '\(Self.password(in: folder))'}
+      cameras:
+        open: {source: 'rtsp://127.0.0.1:1/x'}
+        closed: {source: 'rtsp://viewer@127.0.0.1:1/x'}
+      """)
+    #expect(cameras.map { $0.command.login.passwordFile == nil } == [true, false])
+  }
+
+  @Test("a password of a camera itself needs a user name, and the key is said")
+  func passwordWithoutUser() throws {
+    let folder = try TemporaryFolder()
+    let password = try Self.password(in: folder)
+    let fault = #expect(throws: FleetFile.Fault.self) {
+      try Self.cameras(
+        "cameras: {a: {source: 'rtsp://127.0.0.1:1/x', password-file: '\(password)'}}")
+    }
+    #expect(fault?.words.contains("give it with 'user'") == true, "\(fault?.words ?? "")")
+  }
+
+  @Test(
+    "a login of a camera is refused for NATS, whose logins are in the environment",
+    arguments: [
+      ("source: 'nats://127.0.0.1/door', user: viewer", "--user has no effect with nats://"),
+      ("source: 'nats://viewer:canary@127.0.0.1/door'", "NATS_PASSWORD"),
+    ])
+  func loginForNATS(camera: String, words: String) throws {
+    let fault = #expect(throws: FleetFile.Fault.self) {
+      try Self.cameras("cameras: {a: {\(camera)}}")
+    }
+    #expect(fault?.words.contains(words) == true, "\(fault?.words ?? "")")
+    #expect(fault?.words.contains("canary") == false)
+  }
 }

@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import Glibc
+import JetStream
 import TestSupport
 import Testing
 
@@ -67,6 +68,50 @@ struct FleetReloadTests {
       defer { close(writer) }
       events.continuation.yield(.stop)
       #expect(try await withDeadline(.seconds(20)) { await run.value } == .done)
+    }
+  }
+
+  @Test("with a mistake in the file, no camera of a cluster begins anew either")
+  func mistakeOnAClusterMachine() async throws {
+    let folder = try TemporaryFolder()
+    let (path, password) = (folder("cameras.yaml"), folder("password"))
+    let camera = "  a: {source: 'played://a', user: me, password-file: '\(password)'"
+    let source = PlayedSource(["played://a": [.silent]])
+    let events = AsyncStream.makeStream(of: Fleet.Event.self)
+    let remarks = Record<String>()
+    StandardError.divert { _, remark in
+      remarks.append(remark.text)
+      return true
+    }
+    defer { StandardError.divert(nil) }
+    func setPassword(_ words: String) throws {
+      try words.write(toFile: password, atomically: true, encoding: .utf8)
+      try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: password)
+    }
+    try await source.run {
+      try Self.write(camera + "}\n", to: path)
+      try setPassword("former")
+      // Nobody is there; this stands for what the cluster says.
+      let cluster = try FleetCluster("nats://127.0.0.1:\(FreePort.tcp())/test", capacity: nil)
+      let fleet = Fleet(try FleetPlan(at: path), at: path, in: cluster, events: events)
+      let run = Task { await fleet.run() }
+      let row = "version: 1\ncameras:\n\(camera)}\n"
+      events.continuation.yield(.cluster(.begin(name: "a", row: row)))
+      _ = try await source.opened.first(1)
+      try setPassword("new")
+      try Self.write(camera + ", nonsense: 1}\n", to: path)
+      events.continuation.yield(.reload)
+      try await eventually("the mistake is said") {
+        remarks.elements.contains { $0.hasSuffix("everything stays as it was") }
+      }
+      try Self.write(camera + "}\n", to: path)
+      events.continuation.yield(.reload)
+      _ = try await source.opened.first(2)
+      let ends = ["everything stays as it was", "what it reads has changed"]
+      #expect(
+        remarks.elements.compactMap { text in ends.first { text.hasSuffix($0) } } == ends)
+      events.continuation.yield(.stop)
+      #expect(try await withDeadline { await run.value } == .done)
     }
   }
 

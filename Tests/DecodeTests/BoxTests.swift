@@ -122,6 +122,19 @@ import Testing
     #expect(isSame)
   }
 
+  @Test(
+    "the key pictures of open groups are those at which decoding can begin, in a box or without",
+    arguments: VideoDecoderTests.clips.filter { $0.name.contains("open GOP") })
+  func keyPictures(_ clip: Clip) async throws {
+    let units = clip.accessUnits(of: try clip.encoded())
+    let expected = units.filter(\.isRandomAccess).map(\.time)
+    #expect(expected.count > 2)
+    for configuration in [VideoDecoder.Configuration(), Self.configuration()] {
+      let frames = try await Self.decoded(units, configuration).frames
+      #expect(frames.filter(\.isKeyFrame).map(\.time) == expected)
+    }
+  }
+
   @Test("what is around the process stands: no privileges, a filter, limits, one descriptor")
   func walls() async throws {
     let clip = Clip(name: "walls")

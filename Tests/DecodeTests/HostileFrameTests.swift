@@ -49,6 +49,29 @@ import Testing
   }
 
   @Test(
+    "a picture does not go where a link of another user leads, in a folder that all may write to",
+    .enabled(if: geteuid() == 0, "links of other users need a privilege"))
+  func linkOfAnotherUser() async throws {
+    let folder = try TemporaryFolder()
+    let victim = folder.url("precious")
+    try Data("precious".utf8).write(to: victim)
+    try #require(chmod(folder.path, 0o1777) == 0)
+    try #require(symlink(victim.path, folder("a.png")) == 0)
+    let somebody: uid_t = 65_534
+    try #require(lchown(folder("a.png"), somebody, somebody) == 0)
+    let frame = try #require(
+      try await Clip(name: "small", width: 64, height: 48, frames: 1).decodedFrames().first)
+    let format = try #require(catalogue.format(named: "png"))
+    let lane = try OutputLane(
+      OutputLane.Configuration(target: .path(folder("a.png")), format: format))
+    lane.write(frame)
+    let error = OutputError.cannotOpen(path: folder("a.png"), errno: EACCES)
+    #expect(await lane.finish().error as? OutputError == error)
+    #expect(try folder.contents("precious") == Array("precious".utf8))
+    #expect(folder.names == ["a.png", "precious"])
+  }
+
+  @Test(
     "no size or layout is written beyond its memory", arguments: fuzzSeeds, ["yuv420p", "yuv444p"])
   func conversions(_ seed: UInt64, _ pixelFormat: String) async throws {
     var random = SeededGenerator(seed: seed)

@@ -1,3 +1,6 @@
+import BlockingIO
+import Foundation
+import Glibc
 import RTPWire
 import TestSupport
 import Testing
@@ -14,8 +17,10 @@ import Testing
       ("/disk/cam.1/%Y-%m-%d %H.%M.%S.%f.mkv", "/disk/cam.1/2026-11-23 10.15.00.250000.mkv"),
       ("100%% %H.ts", "100% 10.ts"), ("%H", "10"), ("%F %T%z.ts", "2026-11-23 10:15:00+0000.ts"),
       ("%y %j %s", "26 327 1795428900"), ("a.%Y", "a.2026"),
-      // Folders are taken as they are.
-      ("my%20dir/100%/%H%%.mp4", "my%20dir/100%/10%.mp4"), ("%Y/cam-%M.mp4", "%Y/cam-15.mp4"),
+      // Folders without the time are taken as they are.
+      ("my%20dir/100%/%H%%.mp4", "my%20dir/100%/10%.mp4"), ("a/50%05d/%H.ts", "a/50%05d/10.ts"),
+      ("%Y/cam-%M.mp4", "2026/cam-15.mp4"), ("%F/cam.mp4", "2026-11-23/cam.mp4"),
+      ("/disk/%%/%Y-%m/%d/all/100%/%d.mp4", "/disk/%%/2026-11/23/all/100%/23.mp4"),
     ])
   func times(pattern: String, expected: String) throws {
     for allowsNumbers in [true, false] {
@@ -52,6 +57,9 @@ import Testing
     #expect(name.path(at: Self.time) == "rec%/camera-20261123T101500Z.mp4")
     #expect(name.path(at: Self.time, clash: 2) == "rec%/camera-20261123T101500Zx0002.mp4")
     #expect(name.folder == "rec%/")
+    let daily = NamePattern(piecesOf: "rec/%F/camera.mp4")
+    #expect(daily.path(at: Self.time) == "rec/2026-11-23/camera-20261123T101500Z.mp4")
+    #expect(daily.folder == "rec/")
   }
 
   @Test("names of one time are sorted as they follow each other", arguments: ["mp4", "wav", "png"])
@@ -84,8 +92,59 @@ import Testing
   }
 
   @Test(arguments: [("a.mp4", false), ("my%20dir/a.mp4", false), ("a%%.mp4", true), ("%H", true)])
-  func onlyTheFileNameIsAPattern(path: String, expected: Bool) {
+  func whatHasPlacesInItsName(path: String, expected: Bool) {
     #expect(NamePattern.isPattern(path) == expected)
+  }
+
+  @Test(arguments: [
+    ("a.mp4", false), ("my%20dir/a.mp4", false), ("%H.mp4", false), ("%F/a.mp4", true),
+    ("%%F/a.mp4", false), ("a/%Y/b/a.mp4", true), ("/%d/a.mp4", true),
+  ])
+  func whatIsInAFolderOfItsTime(path: String, expected: Bool) {
+    #expect(NamePattern.isInTimedFolder(path) == expected)
+  }
+
+  @Test("a folder that is there has the name that was typed")
+  func typedFolder() throws {
+    let folder = try TemporaryFolder()
+    #expect(unsafe mkdir(folder("100%d"), 0o777) == 0)
+    let name = try NamePattern(folder("100%d/%d/%H.mp4"), allowsNumbers: false)
+    #expect(name.path(at: Self.time) == folder("100%d/23/10.mp4"))
+    #expect(!NamePattern.isInTimedFolder(folder("100%d/a.mp4")))
+  }
+
+  @Test("files in folders of their time are found, and empty folders go")
+  func folders() throws {
+    let folder = try TemporaryFolder()
+    let name = try NamePattern(folder("a%/%Y/%m-%d/cam/%H%M%S.mp4"), allowsNumbers: false)
+    let path = name.path(at: Self.time)
+    #expect(path == folder("a%/2026/11-23/cam/101500.mp4"))
+    // The first folder of the path has to be there.
+    #expect(throws: WriteFailure.cannotOpen(errno: ENOENT)) {
+      try name.making(path) { () throws(WriteFailure) in try FileWriter(creating: path) }
+    }
+    #expect(unsafe mkdir(folder("a%"), 0o777) == 0)
+    // Somebody removes the empty folders before the file is in them, and somebody makes them.
+    var attempts = 0
+    _ = try name.making(path) { () throws(WriteFailure) in
+      attempts += 1
+      if attempts == 2 { name.removeEmptyFolders(of: path) }
+      if attempts == 3 { throw .cannotOpen(errno: ENOENT) }
+      return try FileWriter(creating: path)
+    }
+    #expect(attempts == 4)
+    let other = name.path(at: Self.time, clash: 1)
+    for file in [path, other, folder("a%/2026/11-23/cam/notes.mp4"), folder("a%/101500.mp4")] {
+      try Data().write(to: URL(filePath: file))
+    }
+    #expect(
+      name.present.sorted() == ["2026/11-23/cam/101500.mp4", "2026/11-23/cam/101500x0001.mp4"])
+    for file in [path, other, folder("a%/2026/11-23/cam/notes.mp4")] {
+      #expect(FileManager.default.fileExists(atPath: folder("a%/2026/11-23/cam")))
+      try FileManager.default.removeItem(atPath: file)
+      name.removeEmptyFolders(of: path)
+    }
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder("a%")) == ["101500.mp4"])
   }
 
   @Test(

@@ -5,11 +5,12 @@ import Defragment
 import Foundation
 import Glibc
 import NIOCore
-import Outputs
 import RTPWire
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import Outputs
 
 @Suite struct OutputLaneTests {
   private static let clip = Clip(name: "plain", encoder: ["-tune", "zerolatency"])
@@ -198,11 +199,15 @@ import Testing
   }
 
   /// An output that waits for `disk` with two access units.
-  private func laneAwaiting(_ disk: Disk) async throws -> OutputLane {
+  private func laneAwaiting(
+    _ disk: Disk, storingTime: Duration = OutputLane.longestStoring
+  ) async throws -> OutputLane {
     let format = OutputFormat(scheme: "vanished", summary: "nothing", inputs: .units) { _ in
       VanishedFile(on: disk)
     }
-    let lane = try OutputLane(OutputLane.Configuration(target: .path("a"), format: format))
+    var configuration = OutputLane.Configuration(target: .path("a"), format: format)
+    configuration.storingTime = storingTime
+    let lane = try OutputLane(configuration)
     let clip = Clip(name: "plain", frames: 2, encoder: ["-tune", "zerolatency"])
     #expect(lane.stall == nil)
     for unit in clip.accessUnits(of: try clip.encoded()) { lane.write(unit) }
@@ -213,15 +218,38 @@ import Testing
   @Test("a disk that takes nothing is noticed, and is waited for longer than a reader")
   func stalledDisk() async throws {
     let disk = Disk()
-    let lane = try await laneAwaiting(disk)
+    // Longer than any test waits.
+    let lane = try await laneAwaiting(disk, storingTime: .seconds(60))
     async let summary = lane.finish()
     let stall = try await eventualValue { lane.stall }
     #expect(stall > .seconds(2))
+    // A reader has two seconds, and half of one more for a write that does not return.
     try await eventually { (lane.stall ?? .zero) > .milliseconds(2700) }
     disk.isBack.withLock { $0 = true }
     #expect(await summary.counters.written == 2)
     #expect(await summary.error == nil)
     #expect(lane.stall == nil)
+  }
+
+  @Test("a disk that does not come back is named")
+  func lostDisk() async throws {
+    let disk = Disk()
+    defer { disk.isBack.withLock { $0 = true } }
+    let lane = try await laneAwaiting(disk, storingTime: .milliseconds(10))
+    #expect(await lane.finish().error as? OutputError == .diskTooSlow)
+  }
+
+  @Test(
+    "what a disk takes is known before it is opened",
+    arguments: [("a.h264", true), ("a-%d.jpg", true), ("a-%s.mp4", true), ("pipe", false)])
+  func disks(_ name: String, isFile: Bool) throws {
+    let folder = try TemporaryFolder()
+    #expect(unsafe mkfifo(folder("pipe"), 0o600) == 0)
+    for scheme in isFile ? [String(name.split(separator: ".")[1])] : ["y4m", "mp4", "jpg"] {
+      let format = try #require(catalogue.format(named: scheme))
+      let configuration = OutputLane.Configuration(target: .path(folder(name)), format: format)
+      #expect(format.makeDestination(configuration, WriteDeadline()).isFile == isFile)
+    }
   }
 
   @Test("an output that is given up waits for no disk")
@@ -230,6 +258,29 @@ import Testing
     defer { disk.isBack.withLock { $0 = true } }
     let lane = try await laneAwaiting(disk)
     #expect(await lane.finish(within: .zero).error as? OutputError == .diskTooSlow)
+  }
+
+  @Test("a disk that has not stored all in its time is named, unless nobody waits for it")
+  func slowDisk() throws {
+    let disk = Disk()
+    let format = OutputFormat(scheme: "slow", summary: "nothing", inputs: .units) { _ in
+      VanishedFile(on: disk)
+    }
+    let configuration = OutputLane.Configuration(target: .path("a"), format: format)
+    let clip = Clip(name: "plain", frames: 2, encoder: ["-tune", "zerolatency"])
+    let units = clip.accessUnits(of: try clip.encoded())
+    for isAbandoned in [false, true] {
+      let queue = BoundedQueue<QueuedItem>(limits: configuration.queueLimits)
+      for unit in units { #expect(queue.offer(QueuedItem(item: .unit(unit)), bytes: 1) == .queued) }
+      queue.close()
+      let account = OutputAccount()
+      if isAbandoned { account.abandon() }
+      account.deadline.set(Instant(nanoseconds: 0))
+      OutputWorker(configuration: configuration, queue: queue, account: account, onNews: {})
+        .run(onError: { _ in }, onCompletion: {})
+      #expect(account.fault as? OutputError == (isAbandoned ? nil : .diskTooSlow))
+      #expect(account.counters.discarded == 2)
+    }
   }
 
   @Test("a write that fails in the middle of a frame leaves a file of whole frames")

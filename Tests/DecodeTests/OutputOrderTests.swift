@@ -49,6 +49,18 @@ import Testing
       "two pictures ahead", depth: nil, [0, 4, 8, 2, 12, 6, 16, 10, 20, 14],
       [0, 1, 1, 1, 3, 5, 5, 7, 7, 9]),
     Case(
+      "the steps of H.265 become smaller", depth: 2, step: 1,
+      [0, 4, 2, 8, 6, 12, 10, 16, 14, 13, 15], [0, 1, 1, 2, 3, 4, 5, 6, 7, 9, 11]),
+    Case(
+      "the steps of H.264 become smaller", depth: 2,
+      [0, 8, 4, 16, 12, 24, 20, 32, 28, 26, 30], [0, 1, 1, 2, 3, 4, 5, 6, 7, 9, 11]),
+    Case(
+      "one B picture, and the stream says so", depth: 1, [0, 4, 2, 8, 6, 12, 10],
+      [0, 1, 1, 3, 5, 5, 7]),
+    Case(
+      "one B picture of H.265, and the stream says so", depth: 1, step: 1, [0, 2, 1, 4, 3, 6, 5],
+      [0, 1, 3, 3, 5, 5, 7]),
+    Case(
       "one B picture, counts by one", depth: nil, [0, 2, 1, 4, 3, 6, 5], [0, 1, 3, 3, 5, 5, 7]),
   ]
 

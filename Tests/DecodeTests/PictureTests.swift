@@ -171,6 +171,22 @@ import Testing
     }
   }
 
+  @Test("folders of the time are made for pictures, too")
+  func timedFolders() async throws {
+    let folder = try TemporaryFolder()
+    let selection = PictureSelection(interval: .milliseconds(300))
+    let lane = try lane(.path(folder("%F/%H/a-%02d.png")), "png", pictures: selection)
+    for frame in try await Self.plain.decodedFrames() { lane.write(frame) }
+    let summary = await lane.finish()
+    #expect(summary.error == nil)
+    let names = summary.files.last.map { $0.dropFirst(folder("").count) }
+    #expect(names.count == 3)
+    for (number, name) in names.enumerated() {
+      let expected = #/20\d\d-\d\d-\d\d/\d\d/a-0(\d)\.png/#
+      #expect(name.wholeMatch(of: expected)?.1 == "\(number + 1)", "\(name)")
+    }
+  }
+
   @Test("a picture that says its time replaces none, one without replaces the last")
   func replaced() async throws {
     let folder = try TemporaryFolder()
@@ -223,6 +239,58 @@ import Testing
     let lane = try lane(.path(folder("c.png")), "png")
     let error = OutputError.cannotOpen(path: folder("c.png"), errno: ENOENT)
     #expect(await lane.finish().error as? OutputError == error)
+  }
+
+  // MARK: - What is kept
+
+  private static func writeOld(_ names: [String], in folder: TemporaryFolder) throws {
+    for (age, name) in names.enumerated() {
+      try Data(count: 4096).write(to: folder.url(name))
+      try FileManager.default.setAttributes(
+        [.modificationDate: Date(timeIntervalSince1970: 1_577_836_800 - Double(age))],
+        ofItemAtPath: folder(name))
+    }
+  }
+
+  @Test(
+    "of many pictures, the old ones are deleted, and nothing else",
+    arguments: [
+      ("a-%Y%m%dT%H%M%SZ.png", "a-20200101T000000Z.png"), ("a-%06d.png", "a-000900.png"),
+      ("a.png", "a-000900.png"),
+    ])
+  func oldPictures(name: String, old: String) async throws {
+    let folder = try TemporaryFolder()
+    try Self.writeOld([old, "b-000900.png"], in: folder)
+    var selection = PictureSelection(interval: .milliseconds(300))
+    selection.retention = [.age(.seconds(3600))]
+    let lane = try lane(.path(folder(name)), "png", pictures: selection)
+    try await eventually { !folder.names.contains(old) }
+    for frame in try await Self.plain.decodedFrames() { lane.write(frame) }
+    let summary = await lane.finish()
+    #expect(summary.error == nil)
+    #expect(folder.names.count == 4 && folder.names.contains("b-000900.png"), "\(folder.names)")
+    #expect(name.contains("%Y") || summary.files.last.first == folder("a-000901.png"))
+    let counts = lane.events.last.map { event in
+      if case .filesDeleted(let count, _) = event { count } else { 0 }
+    }
+    #expect(counts == [1])
+  }
+
+  @Test("a limit without room for a picture is said, and the newest one stays")
+  func noRoomForPictures() async throws {
+    let folder = try TemporaryFolder()
+    try Self.writeOld(["a-1.png", "a-2.png"], in: folder)
+    var selection = PictureSelection(takesDamaged: true)
+    selection.retention = [.bytes(1)]
+    let lane = try lane(.path(folder("a-%d.png")), "png", pictures: selection)
+    let frame = try #require(try await Self.plain.decodedFrames().first)
+    try await eventually {
+      lane.write(frame)
+      return lane.events.last.contains(.noRoomForFiles)
+    }
+    let newest = try #require(await lane.finish().files.last.last)
+    #expect(FileManager.default.fileExists(atPath: newest))
+    #expect(!folder.names.contains("a-2.png"))
   }
 
   // MARK: - What is shown

@@ -111,19 +111,6 @@ struct AccessUnitBoundaryTests {
     #expect(bench.accessUnits.map(\.units.count) == [2, 2, 2, 2])
   }
 
-  @Test("A marker on every slice, not only the last", arguments: Material.all)
-  func markerOnEverySlice(_ material: Material) throws {
-    var bench = try Bench(material.codec)
-    for ticks in Int64(0)..<4 {
-      bench.push(material.slice, at: ticks * 3000, marker: true)
-      bench.push(material.laterSlice, at: ticks * 3000, marker: true)
-    }
-    bench.flush()
-    // The first picture teaches that the marker says nothing; the others are in one piece.
-    #expect(bench.accessUnits.map(\.units.count) == [1, 1, 2, 2, 2])
-    #expect(bench.statistics.misplacedMarkers == 1)
-  }
-
   @Test("A marker on every packet, also on fragments", arguments: Material.all)
   func markerOnEveryFragment(_ material: Material) throws {
     let fragments = Packetizer(codec: material.codec).fragments(of: material.keySlice, maximum: 7)

@@ -168,11 +168,18 @@ struct GapTests {
       // recovery_frame_cnt 0 and 15, as ue(v).
       (H264.codec, "06 06 01 c4 80", "61 e0 01", RecoveryPoint(distance: 0)),
       (H264.codec, "06 06 02 0860 80", "61 e0 01", RecoveryPoint(distance: 15)),
+      // Its third byte is a 3, which emulation prevention precedes.
+      (
+        H264.codec, "06 06 07 0000030380800480 80", "61 e0 01", RecoveryPoint(distance: 65_535)
+      ),
       // exact_match_flag not set.
       (H264.codec, "06 06 01 84 80", "61 e0 01", RecoveryPoint(distance: 0, isExact: false)),
       // recovery_poc_cnt 2 and -1, as se(v).
       (H265.codec, "4e01 06 01 24 80", "0201 d001", RecoveryPoint(distance: 2)),
       (H265.codec, "4e01 06 01 70 80", "0201 d001", RecoveryPoint(distance: 0)),
+      (
+        H265.codec, "4e01 06 07 0000030380800480 80", "0201 d001", RecoveryPoint(distance: 65_535)
+      ),
       (H265.codec, "4e01 06 01 20 80", "0201 d001", RecoveryPoint(distance: 2, isExact: false)),
     ])
   func recoveryPoint(

@@ -43,9 +43,15 @@ struct Stream {
 struct Bench {
   var stream = Stream()
   var defragmenter: VideoDefragmenter
+  /// Whether each packet comes soon after the one before it, so that a marker which may be wrong
+  /// has not waited long enough.
+  let isSwift: Bool
   private(set) var accessUnits: [AccessUnit] = []
 
-  init(_ codec: VideoCodec, parameters: [String: String] = [:]) throws {
+  init(
+    _ codec: VideoCodec, parameters: [String: String] = [:], isSwift: Bool = false
+  ) throws {
+    self.isSwift = isSwift
     defragmenter = try VideoDefragmenter(
       media: MediaDescription(
         encodingName: codec.encodingName, formatParameters: parameters))
@@ -64,6 +70,13 @@ struct Bench {
 
   mutating func push(_ packet: OrderedPacket) {
     defragmenter.push(packet)
+    if !isSwift { defragmenter.release() }
+    pull()
+  }
+
+  /// No packet comes for a while.
+  mutating func wait() {
+    defragmenter.release()
     pull()
   }
 

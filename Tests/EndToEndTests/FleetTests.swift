@@ -87,6 +87,11 @@ struct FleetTests {
         "cameras:\n  a: {source: 'rtp://:0', output: a.ts}\n"
           + "  b: {source: 'rtp://:0', output: ./a.ts}",
         ":3:3: camera 'b' and camera 'a' both write ./a.ts"),
+      // In a folder that is made later.
+      Mistake(
+        "cameras:\n  a: {source: 'rtp://:0', output: '%F/a-%H.ts'}\n"
+          + "  b: {source: 'rtp://:0', output: './%F/a-%H.ts'}",
+        ":3:3: camera 'b' and camera 'a' both write ./%F/a-%H.ts"),
       Mistake("serve: 9800\ncameras: {}", ":1:8: 'serve' is an address with a port"),
       Mistake(
         "cameras:\n  a: {source: 'rtp://:0', serve: '127.0.0.1:0'}",

@@ -65,15 +65,32 @@ struct LossTests {
     #expect(receiver.standardError.contains("3 not decodable"), "\(receiver.standardError)")
   }
 
-  /// The elementary stream `stream`, in which of the slices without IDR those in `places` have two
-  /// bytes.
-  private static func cuttingPictures(_ places: Range<Int>, of stream: Data) -> Data {
+  @Test("lines about pictures of which none can be decoded are no pictures")
+  func nothingDecodable() throws {
+    let broken = try Scratch.path("h264")
+    let clip = try Data(contentsOf: URL(filePath: Clip.of(.h264).path))
+    try Self.cuttingPictures(0..<Int.max, ofTypes: [1, 5], of: clip)
+      .write(to: URL(filePath: broken))
+    let sender = try RunningProcess(Product.rtpSend, [broken, "listen://127.0.0.1:0", "--once"])
+    let address = try sender.waitForLine(#/listening on (127\.0\.0\.1:\d+)/#).1
+    let receiver = try RunningProcess(
+      Product.rtpRecv, ["udp://\(address)", "-o", try Scratch.path("jsonl")])
+    #expect(try receiver.waitForExit() == 4, "\(receiver.standardError)")
+    #expect(receiver.standardError.contains("could be decoded"), "\(receiver.standardError)")
+    try sender.waitForExit()
+  }
+
+  /// The elementary stream `stream`, in which of the slices of these `types`, by default those
+  /// without IDR, those in `places` have two bytes.
+  private static func cuttingPictures(
+    _ places: Range<Int>, ofTypes types: Set<UInt8> = [1], of stream: Data
+  ) -> Data {
     let startCode = Data([0, 0, 1])
     var (rest, result, slices) = (stream[...], Data(), 0)
     while let start = rest.range(of: startCode) {
       let next = rest[start.upperBound...].range(of: startCode)
       var unit = rest[start.upperBound..<(next?.lowerBound ?? rest.endIndex)]
-      if let head = unit.first, head & 0x1F == 1 {
+      if let head = unit.first, types.contains(head & 0x1F) {
         if places.contains(slices) { unit = unit.prefix(2) }
         slices += 1
       }

@@ -164,6 +164,16 @@ struct MistakeTests {
     #expect(!said.contains("leave --codec out"), "\(said)")
   }
 
+  @Test("a description that is none is named, and not the recording beside it")
+  func anEmptyDescription() throws {
+    let (recording, description) = (try Self.recording.get(), try Scratch.path("sdp"))
+    try "".write(toFile: description, atomically: true, encoding: .utf8)
+    let (status, said) = try run([recording, "--sdp", description])
+    #expect(status == 2, "\(said)")
+    #expect(said.contains("cannot read \(description): it is not SDP"), "\(said)")
+    #expect(!said.contains(recording), "\(said)")
+  }
+
   @Test func theWrongCodecEndsALiveRunToo() throws {
     let (receiver, port) = try CommandTests.listener(["--codec", "h265"])
     let sender = try RunningProcess(

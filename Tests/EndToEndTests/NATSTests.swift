@@ -207,22 +207,4 @@ struct NATSTests {
       publisher.standardError.contains("maximum messages exceeded"), "\(publisher.standardError)")
     #expect(try server.messages(of: "door") == 5)
   }
-
-  @Test(
-    "what cannot be published says why",
-    arguments: [
-      ("nats://me:canary@127.0.0.1/door", "NATS_PASSWORD"),
-      ("nats://127.0.0.1/door?max-age=long", "max-age=10m"),
-      ("nats://127.0.0.1/door?age=1m", "max-bytes"), ("nats://127.0.0.1/a.b", "a name in NATS"),
-      ("nats://127.0.0.1", "the camera is missing"),
-    ])
-  func mistakes(url: String, words: String) throws {
-    let clip = try Clip.h264.get()
-    let server = try RTSPSendTests.Server([(clip.path, "clip")])
-    let publisher = try RunningProcess(Product.rtpRecv, [server.url("clip"), "-o", url])
-    #expect(try publisher.waitForExit() != 0)
-    #expect(publisher.standardError.contains(words), "\(publisher.standardError)")
-    #expect(!publisher.standardError.contains("canary"), "\(publisher.standardError)")
-    #expect(try server.stop() == 0)
-  }
 }

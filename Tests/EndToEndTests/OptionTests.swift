@@ -54,6 +54,7 @@ struct OptionTests {
       ["udp://127.0.0.1:1", "--stream", "0"], ["tcp://127.0.0.1:1", "--all-streams"],
       ["rtsp://127.0.0.1/", "--http-proxy", "http://127.0.0.1:1"],
       ["udp://127.0.0.1:1", "--user", "me"], ["rtp://127.0.0.1:0", "--password-file", "x"],
+      ["nats://127.0.0.1/door", "--password-file", "x"],
       ["tcp://127.0.0.1:1", "--tls-insecure"], ["http://127.0.0.1/", "--feedback", "nack"],
       ["x.pcapng", "--timeout", "3"],
     ])
@@ -123,6 +124,9 @@ struct OptionTests {
       (["--tls-key", "x"], "--tls-certificate and --tls-key go together"),
       (["--srtp-key-fd", "0", "--srtp-key-file", "x"], "exclude each other"),
       (["--srtp-key-fd", "999"], "no such descriptor is open"),
+      (["-o", "-x.mp4"], "a file of that name is written './-x.mp4'"), (["-x"], "option '-x'"),
+      (["--fec", "x"], "it is ulpfec:PT, flexfec:PT"), (["--feedback", "x"], "it is nack, pli or"),
+      (["--decoder-threads", "99"], "it is auto, or 1 to"),
     ])
   func together(options: [String], word: String) throws {
     let (status, words) = try run(["rtp://127.0.0.1:0"] + options)
@@ -150,6 +154,16 @@ struct OptionTests {
       (["pattern", "rtp://127.0.0.1:7000"], "udp://HOST:PORT"),
       (["pattern", "listen://:0", "--hello", "@/nowhere/x"], "does not exist"),
       (["pattern", "udp://127.0.0.1:9", "--frames", "-3"], "at least 1"),
+      (["pattern", "udp://127.0.0.1:9", "-i", "x"], "Unknown option '-i'"),
+      (["pattern", "udp://127.0.0.1:9", "--audio", "pcmu", "--audio-loss", "5x"], "a share is 0"),
+      (["pattern", "udp://127.0.0.1:9", "--reorder", "5%"], "a share and a number"),
+      (["pattern", "udp://127.0.0.1:9", "--reorder", "5%,1.5"], "a whole DEPTH"),
+      (["pattern", "udp://127.0.0.1:9", "--burst-loss", "500%,3"], "a share is 0 to 1"),
+      (["pattern", "udp://127.0.0.1:9", "--fps", "30000/1001"], "such as 25 or 29.97"),
+      (["pattern", "udp://127.0.0.1:9", "--ssrc", "zz"], "it is 0 to 4294967295, or 0x0"),
+      (["pattern", "udp://127.0.0.1:9", "--initial-sequence", "70000"], "it is 0 to 65535"),
+      (["pattern", "udp://127.0.0.1:9", "--initial-timestamp", "x"], "it is 0 to 4294967295"),
+      (["pattern", "udp://127.0.0.1:9", "--bitrate", "4Mbit"], "such as 800k or 4M"),
     ])
   func sender(arguments: [String], word: String) throws {
     let process = try RunningProcess(Product.rtpSend, arguments)
@@ -157,12 +171,28 @@ struct OptionTests {
     #expect(process.standardError.contains(word), "\(process.standardError)")
   }
 
-  @Test("a description that cannot be written is said with the kernel's reason")
-  func unwritable() throws {
+  @Test(
+    "what the sender cannot write is said with the kernel's reason",
+    arguments: [
+      (["--sdp", "/nowhere/x.sdp"], "No such file"), (["--sdp", "/dev/full"], "No space left"),
+      (["--log", "/dev/full", "--frames", "1"], "No space left"),
+    ])
+  func unwritable(options: [String], reason: String) throws {
     let process = try RunningProcess(
-      Product.rtpSend, ["pattern", "udp://127.0.0.1:9", "--sdp", "/nowhere/x.sdp"])
+      Product.rtpSend, ["pattern", "udp://127.0.0.1:9", "--size", "256x144"] + options)
     #expect(try process.waitForExit() == 6, "\(process.standardError)")
-    #expect(process.standardError.contains("No such file"), "\(process.standardError)")
+    #expect(process.standardError.contains(reason), "\(process.standardError)")
+  }
+
+  @Test("shares are written as everywhere, whatever is lost or overtaken by them")
+  func shares() throws {
+    let options = [
+      "--audio", "pcmu", "--audio-loss", "5%", "--reorder", "5%,3", "--burst-loss", "5%,3",
+    ]
+    let process = try RunningProcess(
+      Product.rtpSend,
+      ["pattern", "udp://127.0.0.1:9", "--size", "256x144", "--frames", "1"] + options)
+    #expect(try process.waitForExit() == 0, "\(process.standardError)")
   }
 
   @Test(

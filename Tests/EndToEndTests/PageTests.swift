@@ -163,7 +163,7 @@ struct PageTests {
     _ = try chosen.waitForLine(#/the page is at .*\?token=one-that-stays_123/#)
     for token in ["short", "sixteen letters.", String(repeating: "x", count: 129)] {
       let refused = try receiver(token)
-      #expect(try refused.waitForExit() == 6)
+      #expect(try refused.waitForExit() == 64)
       #expect(refused.standardError.contains("RTP_RECV_PAGE_TOKEN must be"))
       #expect(!refused.standardError.contains(token))
     }

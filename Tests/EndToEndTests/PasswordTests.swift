@@ -123,4 +123,26 @@ struct PasswordTests {
     #expect(Int(try terminal.waitForExit(within: 20)) == status)
     #expect(!String(decoding: terminal.standardOutput, as: UTF8.self).contains(Self.password))
   }
+
+  @Test("at a terminal, which is as before when a signal comes instead")
+  func signalAtATerminal() throws {
+    let input = Pipe()
+    // The shell says the number of the process, which takes its place, and how the terminal is set
+    // afterwards.
+    let terminal = try RunningProcess(
+      "script",
+      [
+        "-qec",
+        "sh -c 'echo process $$; exec \(Product.rtpRecv) rtsp://viewer@127.0.0.1:1/'; stty -a",
+        "/dev/null",
+      ], input: input)
+    let number = try #require(Int32(terminal.waitForLine(#/process (\d+)/#).1))
+    _ = try terminal.waitForLine(#/Password of viewer at /#)
+    #expect(kill(number, SIGTERM) == 0)
+    _ = try terminal.waitForLine(#/\s-?echo\s/#)
+    try input.fileHandleForWriting.close()
+    #expect(try terminal.waitForExit(within: 20) == 0)
+    let output = String(decoding: terminal.standardOutput, as: UTF8.self)
+    #expect(output.contains(#/\secho\s/#) && output.contains(#/\sisig\s/#), "\(output)")
+  }
 }

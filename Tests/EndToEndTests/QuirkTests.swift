@@ -67,6 +67,22 @@ import Testing
     }
   }
 
+  /// Half pictures would be shown, or the first group of pictures left out.
+  @Test(arguments: Clip.Codec.allCases)
+  func framesOfSeveralSlicesAreExactFromTheFirst(codec: Clip.Codec) throws {
+    let clip = try Clip.ofSeveralSlices(codec)
+    let (output, copy) = (try Scratch.path("y4m"), try Scratch.path(codec.rawValue))
+    let (receiver, port) = try CommandTests.listener(["-o", output, "-o", copy, "--timeout", "10"])
+    let sender = try RunningProcess(
+      Product.rtpSend,
+      [clip.container, "udp://127.0.0.1:\(port)", "--quirk", Quirk.markerOnEverySlice.rawValue])
+    #expect(try sender.waitForExit() == 0, "\(sender.standardError)")
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    #expect(clip.hashes.count == clip.frames)
+    #expect(try FFmpeg.frameHashes(of: output) == clip.hashes, "\(receiver.standardError)")
+    #expect(try FFmpeg.frameHashes(of: copy) == clip.hashes)
+  }
+
   /// The proxy makes the same of the packets of a sender without quirks.
   @Test(arguments: Quirk.allCases.filter { $0.place == .packets })
   func framesAreExactBehindAProxy(quirk: Quirk) throws {

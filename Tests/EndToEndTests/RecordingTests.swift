@@ -367,6 +367,7 @@ struct RecordingTests {
     arguments: [
       (["-o", "a.y4m", "--segment", "10m"], "--segment has no effect without a recording"),
       (["-o", "a.mp4", "--keep", "7d"], "--keep has no effect on one file"),
+      (["-o", "a.jpg", "--keep", "7d"], "pictures need --every or such a name"),
       (["-o", "a-%Q.mp4"], "%Q is no part of a time"),
       (["-o", "a-%05d.mp4"], "named by their time"),
       (["-o", "a.mp4", "--segment", "0s"], "invalid"),

@@ -239,6 +239,10 @@ def video():
         seed("second-reading", f"{name}", bytes([codec]) + b"".join(
             piece(p) for p in ([fu(0x80, b"ab"), fu(0x40, b"cd"), key, stap([key, slice])] if codec == 0
                                else [fu5(0x80, b"ab"), fu5(0x40, b"cd"), key5, ap([key5, slice5])])))
+    # pic_order_cnt_type 1 with an offset of 2^31 - 1, and frame_num 1, 65535 and 0 behind the IDR picture.
+    leaps = ["6742000a8d5d0000030000fffffffe4f20", "68ce3880", "65888000493c", "619a00022a", "619bfffe2a", "619a00002a"]
+    seed("bitstream", "h264-order-counts-beyond-any",
+         b"\0" + b"".join(piece(bytes.fromhex(unit)) + b"\3" for unit in leaps))
     vectors = os.path.join(HERE, "..", "DefragmentTests", "Vectors")
     for codec, name in ((0, "h264"), (1, "h265")):
         for row in json.load(open(os.path.join(vectors, name + ".json"))):
@@ -538,8 +542,12 @@ def files():
         part = rtsp[start:start + 300]
         dialogue.append(ethernet(ipv4(tcp(part, place), 6)))
         place += len(part)
+    call = b"v=0\r\nc=IN IP4 192.0.2.2\r\nm=video 5004 RTP/AVP 97 96\r\na=rtpmap:96 H264/90000\r\n"
+    invite = b"INVITE sip:a@b SIP/2.0\r\nc: application/sdp\r\n\r\n" + call
+    answer = b"SIP/2.0 200 OK\r\nContent-Type: application/sdp\r\nContent-Length: %d\r\n\r\n" % len(call) + call
+    calls = [ethernet(ipv4(udp(m, 5060, 5060))) for m in (invite, answer, answer[:90])]
     rows = {
-        "pcap": pcap(frames), "pcap-big": pcap(frames, ">"), "pcap-nano": pcap(frames, magic=0xA1B23C4D),
+        "calls": pcap(calls + frames), "pcap": pcap(frames), "pcap-big": pcap(frames, ">"), "pcap-nano": pcap(frames, magic=0xA1B23C4D),
         "pcapng": pcapng(frames), "pcapng-big": pcapng(frames, ">"), "rtsp": pcap(dialogue),
         "rtsp-hole": pcap(dialogue[:3] + dialogue[4:]),
         "rtp4": b"".join(struct.pack(">I", len(p)) + p for p in media), "empty": b"", "header": pcap([]),

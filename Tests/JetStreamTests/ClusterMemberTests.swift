@@ -12,10 +12,12 @@ import Transports
     let events = Record<ClusterMember.Event>()
 
     /// One that can receive the rows that do not say "bad".
-    init(_ server: NATSServer, _ identity: String = "me", login: Credentials? = nil) throws {
+    init(_ server: NATSServer, _ identity: String = "me", user: Credentials? = nil) throws {
+      var login = try NATSLogin()
+      login.user = user
       member = ClusterMember(
         try StreamAddress(parsing: server.url("test"), known: []),
-        as: try NATSLogin(configured: login), identity: identity, capacity: 10,
+        as: login, identity: identity, capacity: 10,
         accepts: { _, row in row != "bad" }, handle: { [events] in events.append($0) })
     }
 
@@ -149,7 +151,7 @@ import Transports
     let server = try NATSServer(
       "authorization { users: [{ user: me, password: x, "
         + "permissions: { publish: { deny: \"$JS.API.>\" } } }] }")
-    let machine = try Machine(server, login: Credentials(user: "me", password: "x"))
+    let machine = try Machine(server, user: Credentials(user: "me", password: "x"))
     try machine.member.start()
     try await eventually("it fails") { !machine.actions.isEmpty }
     let words = try #require(machine.actions.first)

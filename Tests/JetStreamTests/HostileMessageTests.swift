@@ -251,4 +251,50 @@ import Transports
     }
     #expect(error.name == "no_jetstream" || error.name == "not_connected", "\(error)")
   }
+
+  /// libnats takes the name for granted.
+  @Test(arguments: ["{}", #"{"config":{}}"#, #"{"name":"a.b","config":{}}"#])
+  func aConsumerWithoutANameIsRefused(answer: String) async throws {
+    let server = try NATSServer(jetStream: false)
+    try NATSPeer(port: server.port).answer("$JS.API.STREAM.MSG.GET.rtp_x", with: "{}")
+    try NATSPeer(port: server.port).answer("$JS.API.CONSUMER.CREATE.>", with: answer)
+    let error = await #expect(throws: JetStreamError.self) {
+      _ = try await Self.open(server.url("x"))
+    }
+    #expect(error?.name == "refused")
+  }
+
+  @Test func whatTheServerAsksOfAConsumerIsAnsweredToItAlone() async throws {
+    let server = try NATSServer(jetStream: false)
+    try NATSPeer(port: server.port).answer("$JS.API.STREAM.MSG.GET.rtp_x", with: "{}")
+    try NATSPeer(port: server.port).answer(
+      "$JS.API.STREAM.INFO.rtp_x", with: #"{"state":{"last_seq":7}}"#)
+    let peer = try NATSPeer(port: server.port)
+    try peer.listen(to: "$JS.API.CONSUMER.CREATE.rtp_x")
+    let answers = try NATSPeer(port: server.port)
+    for subject in ["rtp.x.>", "$JS.FC.>"] { try answers.listen(to: subject) }
+    async let opening = Self.open(server.url("x"))
+    let request = try peer.next()
+    let inbox = try #require(request.payload.firstMatch(of: /"deliver_subject":"([^"]+)"/)).1
+    try peer.publish(request.reply, Array(#"{"name":"c"}"#.utf8))
+    let message = "$JS.ACK.rtp_x.c.1.7.1.1700000000000000000.0"
+    // A message that looks like a question is a message.
+    try peer.publish(String(inbox), [], reply: message, status: "100 FlowControl Request")
+    for reply in ["rtp.x.video", "$JS.FC.1"] {
+      try peer.publish(String(inbox), [], reply: reply, status: "100 FlowControl Request")
+    }
+    try peer.publish(
+      String(inbox), [], headers: ["Nats-Consumer-Stalled": "$JS.FC.2", "Nats-Last-Consumer": "1"],
+      status: "100 Idle Heartbeat")
+    // One that did not come.
+    try peer.publish(
+      String(inbox), [], headers: ["Nats-Last-Consumer": "2"], status: "100 Idle Heartbeat")
+    #expect(try answers.next().subject == "$JS.FC.1")
+    #expect(try answers.next().subject == "$JS.FC.2")
+    // Another consumer brings it again.
+    #expect(try peer.next().subject == "$JS.API.CONSUMER.CREATE.rtp_x")
+    let (transport, sink) = try await opening
+    transport.close()
+    _ = try await sink.ends.first(1)
+  }
 }

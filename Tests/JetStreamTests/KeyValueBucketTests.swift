@@ -76,7 +76,7 @@ import Testing
       #expect(!changes.contains(.refused))
       return made(changes).count == keys.count
     }
-    let watch = try bucket.watch()
+    let watch = try bucket.watch {}
     var seen: Set<String> = []
     try await eventually("all are heard of") {
       while let event = watch.next(within: .milliseconds(1)) {
@@ -85,13 +85,34 @@ import Testing
       return seen.count == keys.count && watch.isCurrent
     }
   }
+
+  /// libnats takes for granted that a server describes what it has.
+  @Test func aServerThatDescribesNothingHasNoBucket() throws {
+    let server = try NATSServer(jetStream: false)
+    for (name, answer) in [
+      ("none", "{}"), ("other", #"{"config":{}}"#),
+      ("test", #"{"config":{"max_msgs_per_subject":1}}"#),
+    ] {
+      try NATSPeer(port: server.port).answer("$JS.API.STREAM.INFO.KV_\(name)", with: answer)
+    }
+    for name in ["none", "other"] {
+      let error = #expect(throws: JetStreamError.self) { try server.bucket(name) }
+      #expect(error?.name == "refused", "\(name)")
+    }
+    try NATSPeer(port: server.port).answer("$JS.API.CONSUMER.CREATE.>", with: "{}")
+    try NATSPeer(port: server.port).answer(
+      "$JS.API.STREAM.MSG.GET.KV_test", with: #"{"message":{}}"#)
+    let bucket = try server.bucket("test")
+    let error = #expect(throws: JetStreamError.self) { try bucket.watch {} }
+    #expect(error?.name == "refused")
+    #expect(bucket.newest(of: "a") == .unknown)
+  }
 }
 
 extension NATSServer {
   /// Somebody who does not care what becomes of a connection.
   private final class Nobody: NATSLink.Watcher {
     func linkChanged(_ phase: NATSLink.Phase) {}
-    func linkStumbled() {}
   }
 
   /// A bucket over a connection of its own.

@@ -26,4 +26,29 @@ struct StreamLimitsTests {
     #expect(configuration.contains("\"max_age\":60000000000"))
     #expect(configuration.contains("\"duplicate_window\":60000000000"))
   }
+
+  /// libnats takes names for granted where it writes a description again.
+  @Test(arguments: [
+    "{}", #"{"config":{"name":"rtp_door","mirror":{}}}"#,
+    #"{"config":{"name":"rtp_door","sources":[{"name":"a","external":{}}]}}"#,
+  ]) func aDescriptionWithoutNamesIsRefused(description: String) throws {
+    let server = try NATSServer(jetStream: false)
+    try NATSPeer(port: server.port).answer("$JS.API.STREAM.INFO.rtp_door", with: description)
+    let error = #expect(throws: JetStreamError.self) {
+      try Self.apply("?max-age=60s", in: server)
+    }
+    #expect(error?.name == "refused")
+  }
+
+  @Test func aStreamThatIsPlacedByTagsAloneIsChanged() throws {
+    let server = try NATSServer(jetStream: false)
+    try NATSPeer(port: server.port).answer(
+      "$JS.API.STREAM.INFO.rtp_door",
+      with: #"{"config":{"name":"rtp_door","placement":{"tags":["a"]}}}"#)
+    let peer = try NATSPeer(port: server.port)
+    try peer.listen(to: "$JS.API.STREAM.UPDATE.rtp_door")
+    try NATSPeer(port: server.port).answer("$JS.API.STREAM.UPDATE.rtp_door", with: "{}")
+    try Self.apply("?max-age=60s", in: server)
+    #expect(try peer.next().payload.contains(#""tags":["a"]"#))
+  }
 }

@@ -1,3 +1,4 @@
+import NIOCore
 import RTPProcessor
 import RTPWire
 import TestSupport
@@ -112,6 +113,57 @@ import Testing
     #expect(session.processor.ssrc == nil)
     session.finish()
     #expect(session.statistics.unconfirmed == 1)
+  }
+
+  @Test(
+    arguments: [
+      senderReport(ssrc: 0xA, ntpTime: 0, timestamp: 0), goodbye(of: [0xB, 0xA]),
+    ])
+  func aSinglePacketAndRTCPOfItsSourceAreAStream(control: ByteBuffer) {
+    var session = VirtualSession()
+    session.receive(SentPacket(sequence: 5, identity: 1))
+    session.receive(goodbye(of: [0xB]))
+    session.run(for: .seconds(1))
+    #expect(session.deliveries.isEmpty)
+    session.receive(control)
+    #expect(session.deliveredIdentities == [1])
+    #expect(session.processor.ssrc == 0xA)
+    #expect(session.statistics.unconfirmed == 0)
+  }
+
+  @Test func aStrayUnderTheNameOfAReportGivesWayToTheStream() {
+    var sender = VirtualSender()
+    var session = VirtualSession()
+    session.receive(SentPacket(sequence: 50_000, identity: 9_999))
+    session.receive(senderReport(ssrc: 0xA, ntpTime: 0, timestamp: 0))
+    for packet in sender.packets(5) { session.receive(packet) }
+    session.run(for: .milliseconds(200))
+    #expect(session.deliveredIdentities == [1, 2, 3, 4, 5])
+    #expect(session.statistics.unconfirmed == 1)
+  }
+
+  @Test func rtcpAloneLeadsToNoOtherSource() {
+    var sender = VirtualSender()
+    var session = VirtualSession.running(&sender)
+    session.receive(SentPacket(sequence: 50_000, ssrc: 0xB, identity: 9_999))
+    session.receive(SentPacket(sequence: 50_000, identity: 9_998))
+    for ssrc in UInt32(0xA)...0xB {
+      session.receive(senderReport(ssrc: ssrc, ntpTime: 0, timestamp: 0))
+    }
+    session.receive(goodbye(of: [0xA, 0xB]))
+    session.run(for: .seconds(60))
+    session.finish(isWhole: true)
+    #expect(session.deliveredIdentities == Array(1...10))
+  }
+
+  @Test(arguments: [1, 2])
+  func aSinglePacketIsAllOfAStreamThatCameWhole(sources: UInt32) {
+    var session = VirtualSession()
+    for ssrc in 0..<sources {
+      session.receive(SentPacket(sequence: 5, ssrc: ssrc, identity: UInt64(ssrc)))
+    }
+    session.finish(isWhole: true)
+    #expect(session.deliveredIdentities == (sources == 1 ? [0] : []))
   }
 
   @Test func aStreamThatEndsInItsFirstWindowComesOutAtTheEnd() {

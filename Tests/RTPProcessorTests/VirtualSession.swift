@@ -117,8 +117,8 @@ struct VirtualSession {
 
   mutating func noteKeyPicture() { processor.noteKeyPicture() }
 
-  mutating func finish() {
-    processor.finish()
+  mutating func finish(isWhole: Bool = false) {
+    processor.finish(isWhole: isWhole)
     drain()
   }
 

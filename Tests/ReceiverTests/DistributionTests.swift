@@ -32,6 +32,39 @@ struct DistributionTests {
     await distribution.finishDecoding(endsInGap: false)
   }
 
+  /// A run may end within the time that the process takes to start.
+  @Test(arguments: [true, false])
+  func aProcessForTheDecoderThatIsReadyTooLateIsNotKept(hasDecoder: Bool) async {
+    let distribution = Distribution(
+      configuration: Receiver.Configuration(), pace: .live, outputs: [], end: { _ in })
+    if hasDecoder { _ = distribution.deliver(unit(0, isRandomAccess: true)) }
+    if !hasDecoder { await distribution.finishDecoding(endsInGap: false) }
+    weak var late: PreparedDecoderBox?
+    func prepare() {
+      let prepared = DecoderBox(executable: "/nowhere").prepare()
+      late = prepared
+      distribution.take(prepared)
+    }
+    prepare()
+    #expect(late == nil)
+    await distribution.finishDecoding(endsInGap: false)
+  }
+
+  @Test func aPreparedProcessIsKeptUntilTheEnd() async {
+    let distribution = Distribution(
+      configuration: Receiver.Configuration(), pace: .live, outputs: [], end: { _ in })
+    weak var prepared: PreparedDecoderBox?
+    func prepare() {
+      let box = DecoderBox(executable: "/nowhere").prepare()
+      prepared = box
+      distribution.take(box)
+    }
+    prepare()
+    #expect(prepared != nil)
+    await distribution.finishDecoding(endsInGap: false)
+    #expect(prepared == nil)
+  }
+
   @Test(
     "while packets gather, what a read brings is written at its end; another connection's at once")
   func gatheredUnits() async throws {
@@ -79,5 +112,6 @@ struct DistributionTests {
     await distribution.finishDecoding(endsInGap: false)
     #expect(distribution.statistics.frames == 2)
     #expect(distribution.statistics.failures == [.closed: 4])
+    #expect(distribution.statistics.undecodedAtEnd == 0)
   }
 }

@@ -101,6 +101,11 @@ struct StopTests {
     let stopped = ContinuousClock.now
     if end == nil { receiver.stop() }
     let report = await run.value
+    // What was not decoded is counted, and a run that was not stopped says that it lacks its end.
+    #expect(report.isCutShort == (end != nil))
+    let delivery = report.status.delivery
+    #expect(delivery.undecodedAtEnd > 0)
+    #expect(delivery.undecodedAtEnd == delivery.failures[.closed])
     // Holding the far end, a stalled decoder and outputs have two seconds each.
     #expect(ContinuousClock.now - stopped < .seconds(end == nil ? 3 : 10))
     switch report.reason {

@@ -114,6 +114,28 @@ import Testing
     #expect(!session.status.hasReportsAlone)
   }
 
+  /// Of a codec that nobody has said, through a connection.
+  @Test(arguments: [false, true])
+  func aSinglePacketIsAStreamOnceItIsOver(saysGoodbye: Bool) throws {
+    let silent = VirtualSender(units: 1, seed: 1, at: .init(nanoseconds: .max))
+    var pair = try Pair(sender: silent, describes: [])
+    // Parameter sets and a slice in an aggregation packet.
+    pair.receive(
+      ByteBuffer(bytes: [
+        0x80, 0xE0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 7, 0x78, 0, 5, 0x67, 66, 0, 30, 0xFF, 0, 2, 0x68,
+        0xFF, 0, 4, 0x65, 0x80, 0xFF, 0xFF,
+      ]))
+    if saysGoodbye {
+      pair.receive(ByteBuffer(bytes: [0x81, 203, 0, 1, 0, 0, 0, 7]), on: .control)
+    }
+    pair.drive(for: .milliseconds(300))
+    #expect(pair.reception.status.reception.delivered == (saysGoodbye ? 1 : 0))
+    pair.carrierEnded()
+    pair.finish()
+    #expect(pair.reception.status.reception.delivered == 1)
+    #expect(pair.units.count == 1)
+  }
+
   @Test func aCleanNetworkDeliversEveryUnit() throws {
     var pair = try Pair(sender: VirtualSender(units: 250, seed: 1, at: Self.start))
     pair.drive(for: .seconds(11))
@@ -480,6 +502,31 @@ import Testing
     #expect("\(error)".contains("audio (GSM)"))
   }
 
+  @Test func whereSoundAloneIsWantedNobodyIsToldOfVideo() throws {
+    let silent = VirtualSender(units: 1, seed: 1, at: .init(nanoseconds: .max))
+    let pair = try Pair(
+      sender: silent,
+      describes: [MediaDescription(kind: .audio, payloadType: 18, encodingName: "G729")],
+      configure: { $0.wantsPictures = false })
+    guard case .connection(.unsupportedMedia(let error)) = pair.end?.end else {
+      Issue.record("\(String(describing: pair.end))")
+      return
+    }
+    #expect("\(error)" == "there is no sound of a known coding in it, but audio (G729)")
+  }
+
+  @Test func ofVideoInUnknownFormatsAllAreNamed() throws {
+    var video = MediaDescription(payloadType: 97, encodingName: "VP8")
+    video.alternatives = ["VP9", "AV1"]
+    let silent = VirtualSender(units: 1, seed: 1, at: .init(nanoseconds: .max))
+    let pair = try Pair(sender: silent, describes: [video])
+    guard case .connection(.unsupportedMedia(let error)) = pair.end?.end else {
+      Issue.record("\(String(describing: pair.end))")
+      return
+    }
+    #expect("\(error)".contains("VP8 or VP9 or AV1"), "\(error)")
+  }
+
   /// Where something else takes the pictures, sound that is missing ends nothing.
   @Test(arguments: [true, false]) func whatHasNoSoundIsSaidAtOnce(takesPictures: Bool) throws {
     let silent = VirtualSender(units: 1, seed: 1, at: .init(nanoseconds: .max))
@@ -544,6 +591,26 @@ import Testing
     #expect(pair.holds == [true, false])
     pair.drive(for: .seconds(5))
     #expect(pair.wholeUnits.count >= pair.sender.units.count - 1)
+  }
+
+  /// It never has so much room that it says so.
+  @Test func whoIsSlowIsWaitedForAsLongAsItGoesOn() throws {
+    var pair = try Pair(
+      sender: VirtualSender(units: 100, seed: 1, at: Self.start)
+    ) { $0.silenceTimeout = .seconds(3) }
+    pair.drive(for: .milliseconds(400))
+    pair.setCrowded(true)
+    pair.makesRoomForOne = true
+    let before = pair.units.count
+    pair.drive(for: .seconds(9))
+    #expect(pair.holds == [true])
+    #expect((before + 4..<pair.sender.units.count).contains(pair.units.count))
+    #expect(pair.end == nil)
+    pair.setCrowded(false)
+    #expect(pair.holds == [true, false])
+    pair.carrierEnded()
+    pair.finish()
+    #expect(pair.wholeUnits == pair.sender.units)
   }
 
   @Test func whatIsHurriedWaitsForNobody() throws {

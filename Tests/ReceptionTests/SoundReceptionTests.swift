@@ -173,6 +173,18 @@ struct SoundReceptionTests {
     #expect(abs(first - lead - times[0]) < 0.03)
   }
 
+  @Test("Sound waits until the first pictures have shown in what order they come")
+  func firstPictures() throws {
+    let sender = VirtualSender(units: 100, seed: 1, at: Self.start)
+    var pair = try Pair(sender: sender, describes: [sender.media, Self.described])
+    for number in 0..<50 {
+      pair.receive(Self.packet(number), track: 1)
+      pair.drive(for: .milliseconds(20))
+      #expect(pair.sound.isEmpty == (pair.units.count < 5))
+    }
+    #expect(pair.sound.count == 50)
+  }
+
   @Test("No picture comes for two seconds: the sound goes on, and begins anew beside the pictures")
   func picturesThatComeLate() throws {
     let sender = VirtualSender(units: 100, seed: 1, at: Self.start.advanced(by: .seconds(5)))

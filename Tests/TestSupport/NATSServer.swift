@@ -103,17 +103,18 @@ public final class NATSPeer: @unchecked Sendable {
 
   deinit { close(socket) }
 
-  /// Publishes without asking whether it was kept.
+  /// Publishes without asking whether it was kept; `status` is what servers say to clients.
   public func publish(
-    _ subject: String, _ payload: [UInt8], headers: [String: String] = [:], reply: String? = nil
+    _ subject: String, _ payload: [UInt8], headers: [String: String] = [:], reply: String? = nil,
+    status: String = ""
   ) throws {
     let reply = reply.map { "\($0) " } ?? ""
-    guard !headers.isEmpty else {
+    guard !headers.isEmpty || !status.isEmpty else {
       return try write(
         Array("PUB \(subject) \(reply)\(payload.count)\r\n".utf8) + payload + [13, 10])
     }
     let head =
-      "NATS/1.0\r\n"
+      "NATS/1.0\(status.isEmpty ? "" : " " + status)\r\n"
       + headers.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value)\r\n" }
       .joined() + "\r\n"
     let sizes = "\(head.utf8.count) \(head.utf8.count + payload.count)"
@@ -156,33 +157,44 @@ public final class NATSPeer: @unchecked Sendable {
   /// Waits until somebody else publishes to `subject`.
   public func hear(_ subject: String) throws {
     try write("SUB \(subject) heard\r\n")
-    _ = try message()
+    _ = try next()
   }
 
-  /// Answers all requests to `subject` with `payload`, until the connection ends, in the place of a
-  /// server that does not.
-  public func answer(_ subject: String, with payload: String) throws {
-    try write("SUB \(subject) answered\r\nPING\r\n")
+  /// What is published to `subject` is taken with ``next()`` from here on.
+  public func listen(to subject: String) throws {
+    // Its name for the server has to be another for each.
+    try write("SUB \(subject) \(subject)\r\nPING\r\n")
     // From here on the server has it.
     while try line() != "PONG" {}
-    Thread.detachNewThread { [self] in
-      while let reply = try? message() {
-        try? publish(reply, Array(payload.utf8))
-      }
-    }
   }
 
-  /// Takes a message; returns where its answer goes, or nothing.
-  private func message() throws -> String {
+  /// Waits for the next message to where this listens; `reply` is empty where nobody waits for an
+  /// answer.
+  public func next() throws -> (subject: String, payload: String, reply: String) {
     while true {
       let words = try line().split(separator: " ")
       switch words.first {
       case "PING": try write("PONG\r\n")
       case "MSG", "HMSG":
-        _ = try bytes((Int(words.last ?? "") ?? 0) + 2)
+        let bytes = try bytes((Int(words.last ?? "") ?? 0) + 2).dropLast(2)
         let sizes = words[0] == "HMSG" ? 2 : 1
-        return words.count > 3 + sizes ? String(words[3]) : ""
+        let head = sizes == 2 ? Int(words[words.count - 2]) ?? 0 : 0
+        return (
+          String(words[1]), String(decoding: bytes.dropFirst(head), as: UTF8.self),
+          words.count > 3 + sizes ? String(words[3]) : ""
+        )
       default: break
+      }
+    }
+  }
+
+  /// Answers all requests to `subject` with `payload`, until the connection ends, in the place of a
+  /// server that does not.
+  public func answer(_ subject: String, with payload: String) throws {
+    try listen(to: subject)
+    Thread.detachNewThread { [self] in
+      while let request = try? next() {
+        try? publish(request.reply, Array(payload.utf8))
       }
     }
   }

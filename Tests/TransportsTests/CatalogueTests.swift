@@ -204,6 +204,7 @@ struct CatalogueTests {
     try ("v=0\n" + description).write(toFile: path, atomically: true, encoding: .utf8)
     var options = TransportOptions()
     options.media.encodings = ["H264", "H265"]
+    options.media.knownEncodings = ["H264", "H265"]
     options.media.number = number
     let transport = try TransportCatalogue.standard.make(
       source: path, options: options, on: eventLoop)
@@ -269,6 +270,14 @@ struct CatalogueTests {
     #expect(required == 3)
   }
 
+  @Test func aVideoOfWhichTheSecondFormatCanBeUsedIsTaken() throws {
+    guard
+      case .listener(let listening) = try role(
+        description: "m=video 5002 RTP/AVP 97 99\na=rtpmap:97 VP8/90000\na=rtpmap:99 H264/90000\n")
+    else { throw CancellationError() }
+    #expect(listening.port == 5002)
+  }
+
   @Test func whatSaysNoEncodingMayBeOne() throws {
     guard
       case .listeners(let listenings, let required) = try role(
@@ -280,6 +289,7 @@ struct CatalogueTests {
   @Test(arguments: [
     ("m=audio 5000 RTP/AVP 0\n", ["audio PCMU"]),
     ("m=audio 5000 RTP/AVP 97\na=rtpmap:97 mpeg4-generic/48000/2\n", ["audio mpeg4-generic"]),
+    ("m=video 5000 RTP/AVP 97 26\na=rtpmap:97 VP8/90000\n", ["video VP8 or JPEG"]),
     (
       "m=audio 5000 RTP/AVP 98\nm=video 5002 RTP/AVP 26\n", ["audio payload type 98", "video JPEG"]
     ),

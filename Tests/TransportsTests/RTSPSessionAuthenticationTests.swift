@@ -133,4 +133,28 @@ struct RTSPSessionAuthenticationTests {
       #expect(!printed.contains("aHVudGVyMg"))
     }
   }
+
+  /// Faulty servers, and proxies that show what they were asked.
+  @Test(
+    arguments: [
+      "Bad Authorization: Basic YWRtaW46aHVudGVyMg==", "YWRtaW46aHVudGVyMg", "No hunter2\u{301}",
+      "DESCRIBE rtsp://camera/live?token=c%40t&x=1 RTSP/1.0", "c%40t is old", "c@t is old",
+      "SETUP rtsp://camera/track1?password=other",
+    ], [404, 500])
+  func aReasonThatRepeatsASecretIsLeftOut(reason: String, status: Int) throws {
+    let conversation = try run(
+      ["DESCRIBE": [.challenge(Self.basic), .status(status, reason)]],
+      url: "rtsp://camera/live?token=c%40t&x=1")
+    #expect(
+      conversation.end == .failed(.refused(method: "DESCRIBE", status: status, reason: "")))
+  }
+
+  @Test func anotherReasonStays() throws {
+    let reason = "No stream at rtsp://camera/live?x=1 for admin"
+    let conversation = try run(
+      ["DESCRIBE": [.challenge(Self.basic), .status(404, reason)]],
+      url: "rtsp://camera/live?token=c%40t&x=1")
+    #expect(
+      conversation.end == .failed(.refused(method: "DESCRIBE", status: 404, reason: reason)))
+  }
 }

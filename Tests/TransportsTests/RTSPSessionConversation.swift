@@ -109,6 +109,8 @@ struct Conversation {
   var session: RTSPSession
   /// Everything that was said and done, a line each.
   private(set) var transcript: [String] = []
+  /// What the session was told of the media.
+  private(set) var description: SessionDescription?
   private(set) var requests: [RTSPRequest] = []
   private(set) var responses: [RTSPResponse] = []
   private(set) var reports: [RTSPDiagnostic] = []
@@ -213,7 +215,8 @@ struct Conversation {
     case .respond(let response):
       responses.append(response)
       transcript.append("\(response.status)")
-    case .describe(_, let selected, _):
+    case .describe(let description, let selected, _):
+      self.description = description
       transcript.append("describe \(selected.map(String.init) ?? "-")")
     case .openPorts(let media, .pair):
       transcript.append("open \(media)")
@@ -223,10 +226,9 @@ struct Conversation {
       session.portsOpened(
         RTSPSession.ClientPorts(media: 5000 + 2 * media, control: 5001 + 2 * media),
         forMedia: media, at: now)
-    case .openPorts(let media, .multicast(let group, let port, let timeToLive, let sources)):
-      let life = timeToLive.map { " ttl \($0)" } ?? ""
+    case .openPorts(let media, .multicast(let group, let port, let sources)):
       let from = sources.map { " from \($0)" }.joined()
-      transcript.append("join \(group):\(port)\(life)\(from)")
+      transcript.append("join \(group):\(port)\(from)")
       session.portsOpened(
         RTSPSession.ClientPorts(media: port, control: port + 1), forMedia: media, at: now)
     case .expectMedia(let media, let ports):

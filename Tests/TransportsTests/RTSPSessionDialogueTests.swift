@@ -75,6 +75,20 @@ struct RTSPSessionDialogueTests {
     #expect(conversation.end == .failed(error))
   }
 
+  /// Whoever describes a stream may send any of its formats (RFC 8866 §5.14).
+  @Test(arguments: [(["H264"], 99), (["H265"], 97)] as [(Set<String>, UInt8)])
+  func ofSeveralFormatsTheFirstThatIsKnownIsUsed(known: Set<String>, used: UInt8) throws {
+    let video = Reply.description(
+      "m=video 0 RTP/AVP 97 99", "a=rtpmap:97 VP8/90000", "a=rtpmap:99 H264/90000",
+      "a=control:track1")
+    var conversation = try Conversation(["DESCRIBE": [video], "SETUP": [.tcp]]) {
+      $0.formats.knownEncodings = known
+    }
+    conversation.run()
+    #expect(conversation.transcript.last == "playing")
+    #expect(conversation.description?.media.first?.description.payloadType == used)
+  }
+
   @Test("where sound would do, a description with neither video nor known sound says so")
   func unknownSoundAlone() throws {
     var conversation = try Conversation(["DESCRIBE": [.description("m=audio 0 RTP/AVP 14")]]) {

@@ -15,13 +15,15 @@ struct RTSPSessionKeepAliveTests {
   }
 
   private func play(
-    _ script: Conversation.Script = [:], session: String = "1;timeout=60", seconds: Int64
+    _ script: Conversation.Script = [:], session: String = "1;timeout=60",
+    over lowerTransport: RTSPConfiguration.LowerTransport = .tcp, seconds: Int64
   ) throws -> Conversation {
     let dialogue: Conversation.Script = [
       "DESCRIBE": [.oneVideo],
       "SETUP": [.setUp("RTP/AVP/TCP;interleaved=0-1", session: session)],
     ]
-    var conversation = try Conversation(dialogue.merging(script) { _, new in new })
+    var conversation = try Conversation(
+      dialogue.merging(script) { _, new in new }, over: lowerTransport)
     conversation.run(milliseconds: seconds * 1000)
     return conversation
   }
@@ -104,6 +106,44 @@ struct RTSPSessionKeepAliveTests {
     #expect(
       keepAlives(conversation) == ["30 SET_PARAMETER", "30 OPTIONS", "60 OPTIONS", "90 OPTIONS"])
     #expect(conversation.end == nil)
+  }
+
+  /// live555 takes a report in a POST for the beginning of the request that follows.
+  @Test(
+    arguments: [
+      (Reply.status(405, "Method Not Allowed"), []),
+      (Reply.status(400, "Bad Request").sequence(.left), [.wrongSequence]),
+    ] as [(Reply, [RTSPDiagnostic])])
+  func aRefusalInHTTPStopsTheReports(refusal: Reply, before: [RTSPDiagnostic]) throws {
+    let conversation = try play(["GET_PARAMETER": [refusal, .ok]], over: .http, seconds: 65)
+    #expect(
+      keepAlives(conversation)
+        == ["30 GET_PARAMETER", "30 GET_PARAMETER", "60 GET_PARAMETER"])
+    #expect(conversation.session.feedbackChannel(ofTrack: 0) == nil)
+    #expect(conversation.reports == before + [.feedbackMisread])
+    #expect(conversation.end == nil)
+  }
+
+  @Test func aMethodThatIsRefusedInHTTPWithoutReportsTooIsReplaced() throws {
+    let conversation = try play(["GET_PARAMETER": [.status(405)]], over: .http, seconds: 65)
+    #expect(
+      keepAlives(conversation)
+        == ["30 GET_PARAMETER", "30 GET_PARAMETER", "30 SET_PARAMETER", "60 SET_PARAMETER"])
+    let method = RTSPDiagnostic.keepAliveRefused(method: "GET_PARAMETER")
+    #expect(conversation.reports == [method])
+    // So the reports did no harm.
+    #expect(conversation.session.feedbackChannel(ofTrack: 0) == 1)
+  }
+
+  @Test(
+    "reports go on where they are not misread",
+    arguments: [(405, .tcp), (501, .http), (454, .http)]
+      as [(Int, RTSPConfiguration.LowerTransport)])
+  func reportsGoOn(status: Int, over lowerTransport: RTSPConfiguration.LowerTransport) throws {
+    let conversation = try play(
+      ["GET_PARAMETER": [.status(status)]], over: lowerTransport, seconds: 35)
+    #expect(keepAlives(conversation) == ["30 GET_PARAMETER", "30 SET_PARAMETER"])
+    #expect(conversation.session.feedbackChannel(ofTrack: 0) == 1)
   }
 
   @Test func aServerThatNeverAnswersThemIsPlayedOn() throws {

@@ -159,7 +159,6 @@ struct RTSPSessionUDPTests {
       ["DESCRIBE": [Self.retransmissionSession], "SETUP": [.udp]], over: .udp
     ) { $0.selection = .firstVideo }
     conversation.run()
-    #expect(conversation.session.setups.count == 2)
     #expect(conversation.session.setups.selected?.media == 1)
     #expect(conversation.values(of: "Transport", in: "SETUP").count == 2)
   }
@@ -270,14 +269,14 @@ struct RTSPSessionUDPTests {
     arguments: [
       (
         "RTP/AVP;multicast;destination=239.4.5.6;port=7000-7001;ttl=16",
-        "join 239.4.5.6:7000 ttl 16"
+        "join 239.4.5.6:7000"
       ),
-      ("RTP/AVP;multicast", "join 232.1.2.3:5004 ttl 32 from 198.51.100.7"),
+      ("RTP/AVP;multicast", "join 232.1.2.3:5004 from 198.51.100.7"),
       (
         "RTP/AVP;multicast;destination=232.1.2.3;port=7000-7001;source=203.0.113.9",
-        "join 232.1.2.3:7000 ttl 32 from 198.51.100.7"
+        "join 232.1.2.3:7000 from 198.51.100.7"
       ),
-      ("RTP/AVP;multicast;destination=ff3e::1234;port=7000-7001", "join ff3e::1234:7000 ttl 32"),
+      ("RTP/AVP;multicast;destination=ff3e::1234;port=7000-7001", "join ff3e::1234:7000"),
     ]
   )
   func theGroupOfTheAnswerIsJoined(transport: String, expected: String) throws {

@@ -123,6 +123,18 @@ struct RTSPTunnelTests {
     try await expect(.refused(method: "POST", status: 403, reason: "Forbidden"), service)
   }
 
+  @Test(arguments: ["GET", "POST"])
+  func aRefusalThatRepeatsThePassword(method: String) async throws {
+    let service = Service { head, number in
+      if number == 0 { return Self.realm }
+      guard head.hasPrefix(method) else { return Service.opening }
+      return "HTTP/1.0 500 Basic dTpodW50ZXIy\r\n\r\n"
+    }
+    try await expect(.refused(method: method, status: 500, reason: ""), service) {
+      $0.credentials = Credentials(user: "u", password: "hunter2")
+    }
+  }
+
   @Test("a reset while the tunnel opens is the end of the connection, in words of this program")
   func reset() async throws {
     let service = Service { _, _ in nil }

@@ -13,7 +13,7 @@ struct SRTPOverRTSPTests {
   /// nothing.
   private func server(
     profile: String = "RTP/SAVP", crypto: String?, sender: ProtectingSender,
-    tls: TLSContext? = nil
+    tls: TLSContext? = nil, refuses method: String? = nil
   ) async throws -> RTSPFarEnd {
     let description =
       "v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\na=control:*\r\n"
@@ -23,6 +23,7 @@ struct SRTPOverRTSPTests {
     let report = try sender.protect(senderReport(), isControl: true)
     var script = RTSPFarEnd.Script()
     script.answer = { request in
+      if request.method == method { return "RTSP/1.0 404 Not Found\r\nCSeq: CSEQ\r\n\r\n" }
       guard request.method == "DESCRIBE" else { return nil }
       return "RTSP/1.0 200 OK\r\nCSeq: CSEQ\r\nContent-Type: application/sdp\r\n"
         + "Content-Length: \(description.utf8.count)\r\n\r\n" + description
@@ -93,6 +94,17 @@ struct SRTPOverRTSPTests {
     #expect(sink.datagrams.elements.isEmpty)
     #expect(!server.requests.elements.contains { $0.method == "PLAY" })
     transport.close()
+    try await server.close()
+  }
+
+  /// The sink may hold the transport, as that of a receiver does.
+  @Test("lets go of its sink where the server refuses what follows")
+  func refusedLater() async throws {
+    let server = try await server(crypto: Self.crypto, sender: sender(), refuses: "SETUP")
+    let transport = try RTSPTransport(server.url) { $0.protection.allowsInsecureSDES = true }
+    let held = await WeakSink(refusedBy: transport)
+    try await eventually("the sink is let go of") { held.sink == nil }
+    #expect(await transport.counters().srtp != nil)
     try await server.close()
   }
 

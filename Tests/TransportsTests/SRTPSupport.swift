@@ -45,6 +45,17 @@ struct ProtectingSender {
   }
 }
 
+/// The sink of a transport that could not be opened, which nobody else holds.
+struct WeakSink {
+  private(set) weak var sink: RecordingSink?
+
+  init(refusedBy transport: any RTPTransport) async {
+    let sink = RecordingSink()
+    await #expect(throws: (any Error).self) { try await transport.open(delivering: sink) }
+    self.sink = sink
+  }
+}
+
 extension SRTPSession {
   /// A session with `keys`, all for every source.
   init(

@@ -92,6 +92,20 @@ struct SRTPTransportTests {
     _ = try await sink.ends.first(1)
   }
 
+  /// The sink may hold the transport, as that of a receiver does.
+  @Test("lets go of its sink where the carrier cannot be opened")
+  func refused() async throws {
+    let carrier = UDPTransport(
+      role: .listener(.init(host: "127.0.0.1", port: 0)),
+      on: MultiThreadedEventLoopGroup.singleton.next())
+    carrier.close()
+    let transport = SRTPTransport(
+      wrapping: carrier, SRTPConfiguration(keys: .fixed([try srtpKey()])))
+    let held = await WeakSink(refusedBy: transport)
+    try await eventually("the sink is let go of") { held.sink == nil }
+    #expect(await transport.counters().srtp != nil)
+  }
+
   @Test(
     "protects what is sent back, once it is known under which key", arguments: SRTPSuite.allCases)
   func feedback(_ suite: SRTPSuite) async throws {

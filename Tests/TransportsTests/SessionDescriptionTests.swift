@@ -86,13 +86,13 @@ struct SessionDescriptionTests {
 
   // MARK: Connections
 
-  @Test func aGroupHasATimeToLiveAndMayBeTheSections() throws {
+  @Test func aGroupMayBeTheSectionsAndItsTimeToLiveIsNoPartOfIt() throws {
     let media = try media(
       "c=IN IP4 192.0.2.1", "m=video 5004/2 RTP/AVP 96", "c=IN IP4 232.1.2.3/127/2",
       "a=source-filter: incl IN IP4 232.1.2.3 192.0.2.10 192.0.2.11",
       "a=rtcp:5010 IN IP4 192.0.2.1",
       "a=rtcp-mux")
-    #expect(media.connection == .init(address: "232.1.2.3", timeToLive: 127))
+    #expect(media.connection == .init(address: "232.1.2.3"))
     #expect(media.port == 5004)
     #expect(media.sourceFilters.first?.sources == ["192.0.2.10", "192.0.2.11"])
     #expect(media.controlPort == 5010)
@@ -127,9 +127,9 @@ struct SessionDescriptionTests {
     #expect(media.sourceFilters.allSatisfy { $0.sources.count == 64 })
   }
 
-  @Test func anIPv6GroupHasNoTimeToLive() throws {
+  @Test func theCountOfIPv6GroupsIsNoPartOfTheFirst() throws {
     let media = try media("c=IN IP6 FF15::101/3", "m=video 5004 RTP/AVP 96")
-    #expect(media.connection == .init(address: "FF15::101", timeToLive: nil))
+    #expect(media.connection == .init(address: "FF15::101"))
   }
 
   @Test(arguments: [
@@ -265,6 +265,37 @@ struct SessionDescriptionTests {
     #expect(media.description.payloadType == 96)
     #expect(media.description.redundancyPayloadType == 100)
     #expect(media.description.correctionFormats == [101: .ulpfec, 102: .flexfecDraft])
+  }
+
+  private static let severalFormats = [
+    "m=video 25104 RTP/AVPF 97 98 99 100 26", "a=rtpmap:97 VP8/90000", "a=rtpmap:98 rtx/90000",
+    "a=fmtp:98 apt=97", "a=rtpmap:99 H264/90000", "a=fmtp:99 packetization-mode=1",
+    "a=rtcp-fb:99 nack pli", "a=rtpmap:100 rtx/90000", "a=fmtp:100 apt=99",
+  ]
+
+  /// Any of the formats may be used (RFC 8866 §5.14).
+  @Test(
+    arguments: [
+      (["H264", "H265"], nil, 99), (["H265"], nil, 97), ([], nil, 97), (["H264"], 26, 26),
+      (["H264"], 33, 99),
+    ] as [(Set<String>, UInt8?, UInt8)])
+  func ofSeveralFormatsTheFirstThatIsKnownIsUsed(
+    known: Set<String>, asked: UInt8?, used: UInt8
+  ) throws {
+    var choice = MediaChoice()
+    (choice.knownEncodings, choice.payloadType) = (known, asked)
+    let lines = (["v=0", "o=-"] + Self.severalFormats).joined(separator: "\n")
+    let session = try parse(lines).choosing(by: choice)
+    let media = try #require(session.media.first)
+    #expect(media.formats.map(\.payloadType) == [97, 99, 26])
+    #expect(media.description.payloadType == used)
+    #expect(media.description.encodingName == [97: "VP8", 99: "H264", 26: "JPEG"][used])
+    let parameters = used == 99 ? ["packetization-mode": "1"] : [:]
+    #expect(media.description.formatParameters == parameters)
+    #expect(media.description.feedback.requests == [97: [.nack], 99: [.nack, .pli]][used] ?? [])
+    let isUnknown = known == ["H265"]
+    #expect(media.description.encodingNames.map { $0.contains(" or ") } == isUnknown)
+    if isUnknown { #expect(media.description.encodingNames == "VP8 or H264 or JPEG") }
   }
 
   @Test func anAssignedTypeNeedsNoMap() throws {

@@ -70,10 +70,10 @@ struct TransportCountersTests {
   @Test func theNamesStay() {
     #expect(
       TransportCatalogue.standard.counters.map(\.name).sorted() == [
-        "foreign_origin", "heartbeats_sent", "hellos_sent", "kernel_dropped", "not_rtp",
-        "onvif_requests", "rebindings", "receive_buffer", "refused", "rtcp_without_media",
-        "skipped_bytes", "unassigned",
-        "unproven_source", "unwanted",
+        "foreign_origin", "heartbeats_sent", "hellos_sent", "kernel_dropped",
+        "kernel_dropped_rtcp", "not_rtp", "onvif_requests", "rebindings", "receive_buffer",
+        "refused", "rtcp_without_media", "skipped_bytes", "unassigned", "unproven_source",
+        "unwanted",
       ])
     #expect(
       SRTPCounters.table.map(\.0.name) == [

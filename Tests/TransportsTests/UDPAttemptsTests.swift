@@ -106,6 +106,43 @@ struct UDPAttemptsTests {
     try await server.close()
   }
 
+  @Test func anAddressThatCannotBeReceivedFromIsTheEndWhenItIsTheLast() async throws {
+    let server = try await FarEnd()
+    let sink = RecordingSink()
+    let address = server.address
+    let client = try await eventLoop.submit { [eventLoop] in
+      let sockets = try (0..<2).map { _ in try DatagramSocket.bound(to: endpoint("127.0.0.1", 0)) }
+      // Nobody else can wait for the second one's socket now (epoll(7)).
+      let wait = try sockets[1].waitUntilReady(on: eventLoop)
+      var receivers: [UDPReceiver] = []
+      let attempts = try UDPAttempts(
+        at: [address, address], on: eventLoop, delivering: sink
+      ) { (server, relay) throws(TransportError) in
+        let receiver = UDPReceiver(
+          ports: UDPReceiver.Ports(media: sockets[receivers.count], receiveBuffer: 0),
+          expecting: .peer(server),
+          hello: UDPReceiver.Hello(
+            server: server, payloads: .init(),
+            schedule: HelloSchedule(start: Instant(NIODeadline.now()), interval: .seconds(3))),
+          on: eventLoop, delivering: relay)
+        receivers.append(receiver)
+        return receiver
+      }
+      return NIOLoopBound((attempts, receivers, wait), eventLoop: eventLoop)
+    }.get()
+    try await eventLoop.submit {
+      let (attempts, receivers, wait) = client.value
+      _ = attempts.start()
+      receivers[0].end(.failed(TransportError.nothingToReceive))
+      SocketReadiness.shared.cancel(wait)
+    }.get()
+    guard case .failed(TransportError.system) = try await sink.ends.first(1)[0] else {
+      Issue.record("the end was \(sink.ends.elements)")
+      return
+    }
+    try await server.close()
+  }
+
   @Test(arguments: [
     (["::1", "::2", "127.0.0.1", "::2"], ["::1", "127.0.0.1", "::2"]),
     (["127.0.0.1", "127.0.0.2", "::1"], ["127.0.0.1", "::1", "127.0.0.2"]),

@@ -69,6 +69,28 @@ struct UDPListenerTests {
     try await report.close()
   }
 
+  @Test func aFloodAtThePortOfRTCPIsNoLossOfMedia() async throws {
+    let transport = listener(.init(host: "127.0.0.1", port: 0))
+    let sink = RecordingSink()
+    _ = try await transport.open(delivering: sink)
+    let local = try #require(try await transport.localAddress())
+    let control = try local.with(port: #require(local.port) + 1)
+    let (media, stranger) = (try await FarEnd(), try await FarEnd("127.0.0.2"))
+    try await media.send(rtp(1), rtp(2), to: local)
+    _ = try await sink.datagrams.first(2)
+    let counters = try await eventualValue(of: "a full socket", within: .seconds(20)) {
+      try await stranger.sendBurst(of: 1000, to: control)
+      let counters = await transport.counters()
+      return counters.kernelDroppedRTCP > 0 ? counters : nil
+    }
+    #expect(counters.kernelDropped == 0)
+    #expect(counters.lostLocally == 0)
+    transport.close()
+    #expect(await transport.counters().kernelDroppedRTCP >= counters.kernelDroppedRTCP)
+    try await media.close()
+    try await stranger.close()
+  }
+
   /// Like GStreamer, whose reports come from a separate socket.
   @Test func feedbackGoesToWhereReportsComeFrom() async throws {
     let transport = listener(.init(host: "127.0.0.1", port: 0))

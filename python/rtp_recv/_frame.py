@@ -231,7 +231,7 @@ class Frame:
 
     @property
     def is_key(self) -> bool:
-        """Whether the picture decodes without others."""
+        """Whether decoding can begin at it."""
         return bool(self._slot.flags & _KEY)
 
     @property

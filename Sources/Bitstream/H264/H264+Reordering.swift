@@ -54,12 +54,3 @@ extension UInt8 {
     return digits.count == 1 ? "0" + digits : digits
   }
 }
-
-extension BitWriter {
-  /// The next `count` bits of `reader`.
-  mutating func append(
-    bits count: Int, from reader: inout BitReader
-  ) throws(BitReader.Exhausted) {
-    for _ in 0..<count { append(try reader.bit()) }
-  }
-}

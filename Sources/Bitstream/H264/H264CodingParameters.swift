@@ -28,7 +28,7 @@ extension H264 {
     public let isFramesOnly: Bool
     /// `max_num_reorder_frames`, or what the profile implies; `nil` when neither says.
     public let reorderDepth: Int?
-    /// `max_dec_frame_buffering`, or what the level implies.
+    /// What the level implies, but no fewer than `max_num_ref_frames`.
     public let capacity: Int?
     public let hasSeparatePlanes: Bool
     /// Whether chroma is coded together with luma (`ChromaArrayType` is not 0).

@@ -42,6 +42,8 @@ extension H264 {
         counts.bottom = counts.bottom ?? other.bottom
         field = nil
       }
+      // Others are forbidden (§8.2.1), and nothing can be placed by them.
+      guard PictureOrder.counts.contains(counts.lower) else { return nil }
       var order = PictureOrder(count: counts.lower)
       order.beginsSequence = first.isIDR || resets
       order.mayBeLed = first.isIDR

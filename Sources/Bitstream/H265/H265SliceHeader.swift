@@ -87,8 +87,3 @@ extension H265 {
     }
   }
 }
-
-/// Bits needed to number `count` things: `Ceil(Log2(count))`.
-public func bitsToTell(_ count: Int) -> Int {
-  count > 1 ? Int.bitWidth - (count - 1).leadingZeroBitCount : 0
-}

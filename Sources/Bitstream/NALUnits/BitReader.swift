@@ -110,3 +110,8 @@ public enum EmulationPrevention {
     return payload
   }
 }
+
+/// Bits needed to number `count` things: `Ceil(Log2(count))`.
+func bitsToTell(_ count: Int) -> Int {
+  count > 1 ? Int.bitWidth - (count - 1).leadingZeroBitCount : 0
+}

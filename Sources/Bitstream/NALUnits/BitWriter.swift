@@ -40,6 +40,13 @@ public struct BitWriter: Sendable {
     append(UInt32(other.current), bits: other.bitCount)
   }
 
+  /// The next `count` bits of `reader`.
+  mutating func append(
+    bits count: Int, from reader: inout BitReader
+  ) throws(BitReader.Exhausted) {
+    for _ in 0..<count { append(try reader.bit()) }
+  }
+
   /// A one, then zeros up to the next byte: `byte_alignment()` and `rbsp_trailing_bits()`.
   public mutating func align() {
     append(true)

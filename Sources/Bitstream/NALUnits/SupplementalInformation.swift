@@ -10,7 +10,7 @@ public enum SupplementalInformation {
   /// The recovery point among the messages in `body`, which follows the NAL unit header; `nil`
   /// without one.
   public static func recoveryPoint(in body: ByteBuffer) -> BitReader? {
-    message(ofType: recoveryPoint, in: body).map { BitReader($0) }
+    message(ofType: recoveryPoint, in: body).map { BitReader(plain: $0) }
   }
 
   /// The first message of `type` in `body`, which follows the NAL unit header; truncated if `body`

@@ -1,6 +1,11 @@
 /// The position of a picture in output order, from its slice headers.
 public struct PictureOrder: Sendable, Hashable {
+  /// What a count can be (H.264 §8.2.1, H.265 §8.3.1).
+  public static let counts = Int(Int32.min)...Int(Int32.max)
+
   /// `PicOrderCnt`: within a sequence, pictures are output in this order.
+  ///
+  /// One of ``counts``, so that differences and sums of counts do not overflow.
   public var count: Int
   /// Whether the counts restart here, and all pictures decoded before it are output before it.
   public var beginsSequence = false

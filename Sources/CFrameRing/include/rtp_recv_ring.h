@@ -56,7 +56,7 @@ enum {
 
 /* The bits of `flags`. */
 enum {
-  RTP_RECV_RING_KEY = 1,          /* the picture decodes without others */
+  RTP_RECV_RING_KEY = 1,          /* decoding can begin at it */
   RTP_RECV_RING_FULL_RANGE = 2,   /* samples use all values */
   RTP_RECV_RING_RANGE_KNOWN = 4,  /* the stream says which values they use */
   RTP_RECV_RING_INTERLACED = 8,   /* two fields */

@@ -2,6 +2,7 @@ import Glibc
 import JetStream
 import NIOCore
 import NIOPosix
+import Outputs
 import RTPWire
 import Receiver
 import Serving
@@ -53,15 +54,16 @@ actor Fleet {
   private static let usualTick = Duration.seconds(2)
   /// How long after a camera of the cluster could not begin it is tried again.
   private static let rowPause = Duration.seconds(30)
-  /// How long a camera may take to end before others begin: a run ends within three seconds unless
-  /// a disk hangs, its capture and its statistics within as many.
+  /// How long a camera may take to end before others begin.
   private let longestEnd: Duration
+  /// What a run takes at most, with its capture and its statistics behind it.
+  private static let usualEnd = OutputLane.longestStoring + .seconds(5)
   /// How long outputs may take that are ended at once.
   private static let patience = Duration.seconds(2)
 
   init(
     _ plan: FleetPlan?, at path: String?, in cluster: FleetCluster? = nil, events: Events,
-    monitor: MonitorScreen? = nil, longestEnd: Duration = .seconds(10)
+    monitor: MonitorScreen? = nil, longestEnd: Duration = usualEnd
   ) {
     self.longestEnd = longestEnd
     self.monitor = monitor
@@ -89,7 +91,7 @@ actor Fleet {
       try await serve(at: first?.page)
     } catch {
       StandardError.say(.error("\(error)"))
-      return .outputFailed
+      return error.status
     }
     monitor?.begin(refreshing: { await self.tellMonitor() }) {
       [continuation = events.continuation] in continuation.yield(.stop)
@@ -230,17 +232,21 @@ actor Fleet {
   /// Reads the file again, and follows it.
   private func reload() async {
     do {
-      // What the cluster says of a camera stays the same when its password changes.
-      if cluster != nil { try await lookAgainAtRows() }
-      guard let path else {
+      // All that is read can have mistakes, and nothing changes before.
+      var plan: FleetPlan?
+      if let path {
+        plan = try await FleetReading.of(path) { () throws(FleetFile.Fault) in
+          try FleetPlan(at: path)
+        }
+      }
+      let known = try await rowsReadAgain()
+      guard !isStopping else { return }
+      for warning in plan?.warnings ?? [] { StandardError.say(.warning(warning)) }
+      if let plan { try await serve(at: plan.page) }
+      followChanges(of: known)
+      guard let path, let plan else {
         return StandardError.say("looked again at the passwords and other files of the cameras")
       }
-      let plan = try await FleetReading.of(path) { () throws(FleetFile.Fault) in
-        try FleetPlan(at: path)
-      }
-      guard !isStopping else { return }
-      for warning in plan.warnings { StandardError.say(.warning(warning)) }
-      try await serve(at: plan.page)
       await follow(plan, of: path)
     } catch {
       StandardError.say(.error("\(error); everything stays as it was"))
@@ -326,17 +332,26 @@ actor Fleet {
     change(name) { await $0.begin(name, of: row) }
   }
 
-  /// Begins those cameras of the cluster anew that read files which say something else now.
-  private func lookAgainAtRows() async throws(FleetFile.Fault) {
+  /// The cameras of the cluster that are received here, by the files that they read now: what the
+  /// cluster says of one stays the same when its password changes.
+  private func rowsReadAgain() async throws(FleetFile.Fault)
+    -> [(row: String, camera: FleetPlan.Camera)]
+  {
+    guard cluster != nil else { return [] }
     let (rows, isShown) = (rows, page != nil)
-    let looked = try await FleetReading.of("the cameras of the cluster") {
-      rows.reduce(into: [String: FleetPlan.Camera]()) { cameras, row in
-        cameras[row.key] = try? FleetCluster.camera(row.key, row.value, isShown: isShown)
+    return try await FleetReading.of("the cameras of the cluster") {
+      rows.compactMap { name, row in
+        (try? FleetCluster.camera(name, row, isShown: isShown)).map { (row, $0) }
       }
     }
-    for (name, camera) in looked {
+  }
+
+  /// Begins those anew whose files say something else now.
+  private func followChanges(of known: [(row: String, camera: FleetPlan.Camera)]) {
+    for (row, camera) in known {
+      let name = camera.name
       change(name) {
-        guard $0.rows[name] == rows[name],
+        guard $0.rows[name] == row,
           let former = $0.cameras.first(where: { $0.plan.name == name }),
           !camera.isSame(as: former.plan)
         else { return }

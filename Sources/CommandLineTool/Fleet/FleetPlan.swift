@@ -23,10 +23,13 @@ struct FleetPlan: Sendable {
     /// Whether it is on the page, so that its sound is received too.
     let isShown: Bool
 
+    /// Where it writes, in folders that were there when this was read: later they may not answer.
+    let places: Set<FileIdentity>
+
     /// Whether `next` cannot begin before it has ended: it is the same camera, or writes to the
     /// same file.
     func holdsUp(_ next: Camera) -> Bool {
-      name == next.name
+      name == next.name || !places.isDisjoint(with: next.places)
         || !Set(command.writtenPaths).isDisjoint(with: next.command.writtenPaths)
     }
 
@@ -99,7 +102,9 @@ struct FleetPlan: Sendable {
           name: entry.name, secrets: secrets, command: command,
           // A recording may grow, and plays on.
           files: (command.describesMedia(source) ? paths : others).map(FileStamp.init),
-          isShown: isShown || file.page != nil))
+          isShown: isShown || file.page != nil,
+          places: Set(
+            command.writtenPaths.compactMap { FileIdentity(placeOf: $0.withoutScheme) })))
     }
     if let (_, name) = writers.first(where: { read.contains($0.key) }) {
       throw FleetFile.Fault(
@@ -127,19 +132,27 @@ struct FleetPlan: Sendable {
           try CommandLineSecrets.$ofCamera.withValue(all) {
             let command = try RTPRecv.parse(all.arguments)
             try command.check()
+            let more = try command.useless(among: camera.defaultOptions).subtracting(useless)
+            // A password that is not for this camera is not read either.
+            guard more.isEmpty else { return more }
             comesAgain = try command.comesAgain
             if command.stopping.reconnect, !comesAgain {
               throw Session.reconnectsForNothing.noted()
             }
-            return try command.useless(among: camera.defaultOptions)
+            return []
           }
         }
+        if more.isEmpty { break }
         useless.formUnion(more)
-        break
       } catch {
         // What all cameras have may be of no use to one: --segment where nothing is recorded.
         let defaults = camera.defaultOptions.subtracting(useless)
-        guard let option = noted.option, defaults.contains(option) else { throw error }
+        guard let option = noted.option, defaults.contains(option) else {
+          // Words are made as they are asked for, and a fleet has keys where others have options.
+          throw CommandLineSecrets.$ofCamera.withValue(all) {
+            ValidationError(RTPRecv.message(for: error))
+          }
+        }
         useless.insert(option)
       }
     }

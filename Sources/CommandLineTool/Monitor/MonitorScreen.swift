@@ -17,6 +17,8 @@ final class MonitorScreen: Sendable {
     var errors: [(speaker: String?, remark: Remark)] = []
     var refreshing: Task<Void, Never>?
     var sources: Sources?
+    /// What is said now goes to the terminal itself.
+    var hasLeft = false
   }
 
   /// What wakes the monitor; Dispatch lets any thread cancel it.
@@ -84,29 +86,36 @@ final class MonitorScreen: Sendable {
     }
     state.withLock { ($0.sources, $0.refreshing) = (sources, refreshing) }
     StandardError.divert { [self] speaker, remark in
-      let stream = state.withLock { state -> MonitoredStream? in
+      let (isTaken, stream) = state.withLock { state -> (Bool, MonitoredStream?) in
+        guard !state.hasLeft else { return (false, nil) }
         if remark.level == .error {
           if state.errors.count >= Self.mostErrors { state.errors.removeFirst() }
           state.errors.append((speaker, remark))
         }
         let stream = state.streams.first { $0.name == speaker ?? "" }
         if stream == nil { state.news = MonitorModel.Event(remark, at: MonitoredStream.time) }
-        return stream
+        return (true, stream)
       }
       stream?.note(remark)
+      return isTaken
     }
     terminal.enter()
   }
 
   /// Gives the screen back for good.
   func leave() {
-    let (refreshing, sources, errors) = state.withLock { state in
-      defer { (state.refreshing, state.sources, state.errors) = (nil, nil, []) }
-      return (state.refreshing, state.sources, state.errors)
+    let (refreshing, sources) = state.withLock { state in
+      defer { (state.refreshing, state.sources) = (nil, nil) }
+      return (state.refreshing, state.sources)
     }
     refreshing?.cancel()
     sources?.cancel()
     terminal.leave()
+    // An error is either among these, or is said where it can be seen.
+    let errors = state.withLock { state in
+      defer { (state.errors, state.hasLeft) = ([], true) }
+      return state.errors
+    }
     StandardError.divert(nil)
     // Elsewhere they stand already.
     guard isatty(STDERR_FILENO) == 1 else { return }

@@ -1,6 +1,7 @@
 import Glibc
 
-/// Puts a terminal back where the process ends without its own doing: by `exit`, or by a fault.
+/// Puts a terminal back where the process ends without its own doing: by `exit`, by a fault, or by
+/// a signal that nobody takes yet.
 ///
 /// What a signal finds here is only written while no signal can come to it: the screen is taken
 /// after it, and given back before.
@@ -11,7 +12,7 @@ enum Restoration {
   nonisolated(unsafe) private static var farewell: UnsafeMutablePointer<UInt8>?
   nonisolated(unsafe) private static var farewellLength = 0
   nonisolated(unsafe) private static var isNeeded = false
-  nonisolated(unsafe) private static var former: [sigaction] = []
+  nonisolated(unsafe) private static var former: [(number: Int32, action: sigaction)] = []
 
   private static let faults = [SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGQUIT]
 
@@ -26,16 +27,18 @@ enum Restoration {
     atexit { Restoration.restore() }
   }
 
-  /// Remembers how the terminal is set, and has keys come one by one, without an echo.
+  /// Remembers how the terminal is set, and has it set as `change` says; `time` is that of
+  /// tcsetattr(3).
   ///
-  /// Those that send a signal go on doing so.
-  static func begin() {
+  /// The signals `ends` end the process as they do otherwise, unless they are ignored.
+  static func begin(
+    at time: Int32 = TCSANOW, endedBy ends: [Int32] = [], _ change: (inout termios) -> Void
+  ) {
     unsafe tcgetattr(descriptor, &settings)
-    var raw = unsafe settings
-    raw.c_lflag &= ~tcflag_t(ICANON | ECHO)
-    unsafe tcsetattr(descriptor, TCSANOW, &raw)
+    var changed = unsafe settings
+    change(&changed)
     unsafe isNeeded = true
-    unsafe former = faults.map { number in
+    unsafe former = (faults + ends).compactMap { number in
       var action = sigaction()
       unsafe action.__sigaction_handler.sa_handler = { number in
         Restoration.restore()
@@ -45,17 +48,20 @@ enum Restoration {
       }
       var former = sigaction()
       unsafe sigaction(number, &action, &former)
-      return former
+      guard unsafe !TerminationSignals.isIgnoring(former.__sigaction_handler.sa_handler) else {
+        unsafe sigaction(number, &former, nil)
+        return nil
+      }
+      return (number, former)
     }
+    unsafe tcsetattr(descriptor, time, &changed)
   }
 
-  /// Sets the terminal as it was.
-  static func end() {
+  /// Sets the terminal as it was, at the `time` of tcsetattr(3).
+  static func end(at time: Int32 = TCSANOW) {
+    unsafe tcsetattr(descriptor, time, &settings)
     unsafe isNeeded = false
-    unsafe tcsetattr(descriptor, TCSANOW, &settings)
-    for (number, var action) in unsafe zip(faults, former) {
-      unsafe sigaction(number, &action, nil)
-    }
+    for (number, var action) in unsafe former { unsafe sigaction(number, &action, nil) }
   }
 
   /// Calls only what a signal may call (signal-safety(7)).

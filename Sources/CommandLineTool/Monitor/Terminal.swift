@@ -79,7 +79,8 @@ final class Terminal: Sendable {
   func enter() {
     state.withLock { state in
       guard !state.isShown, !state.isOver, isForeground else { return }
-      Restoration.begin()
+      // Keys come one by one, without an echo; those that send a signal go on doing so.
+      Restoration.begin { $0.c_lflag &= ~tcflag_t(ICANON | ECHO) }
       state.isShown = true
       state.lines = []
       write(Self.begin)

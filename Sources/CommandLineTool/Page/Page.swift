@@ -21,7 +21,8 @@ struct Page: Sendable {
     let token = chosen.flatMap { AccessToken($0) }
     guard chosen == nil || token != nil else {
       throw CannotWrite(
-        description: "\(Self.tokenName) must be 16 to 128 letters, digits, hyphens and underscores")
+        description: "\(Self.tokenName) must be 16 to 128 letters, digits, hyphens and underscores",
+        status: .usage)
     }
     do {
       server = try await PageServer.start(at: address, page: live, routes: routes, token: token)

@@ -81,7 +81,6 @@ struct BoxedFrame {
   /// What libav says of it, as the numbers of its enumerations.
   struct Properties {
     var format: Int32
-    var isKeyFrame: Bool
     var type: Int32
     var isInterlaced: Bool
     var isTopFieldFirst: Bool
@@ -121,7 +120,6 @@ extension BoxedFrame {
     bytes.put(width)
     bytes.put(height)
     bytes.put(properties.format)
-    bytes.put(properties.isKeyFrame)
     bytes.put(properties.type)
     bytes.put(properties.isInterlaced)
     bytes.put(properties.isTopFieldFirst)
@@ -157,7 +155,6 @@ extension BoxedFrame {
 extension BoxedFrame.Properties {
   init(_ reader: inout BoxReader) throws(BoxFault) {
     format = try reader.integer()
-    isKeyFrame = try reader.flag()
     type = try reader.number(below: AV_PICTURE_TYPE_BI.rawValue + 1)
     isInterlaced = try reader.flag()
     isTopFieldFirst = try reader.flag()

@@ -242,7 +242,6 @@ extension UnsafeMutablePointer<AVFrame> {
     unsafe pointee.width = Int32(report.width)
     unsafe pointee.height = Int32(report.height)
     unsafe pointee.format = properties.format
-    unsafe pointee.key_frame = properties.isKeyFrame ? 1 : 0
     unsafe pointee.pict_type = AVPictureType(UInt32(bitPattern: properties.type))
     unsafe pointee.interlaced_frame = properties.isInterlaced ? 1 : 0
     unsafe pointee.top_field_first = properties.isTopFieldFirst ? 1 : 0

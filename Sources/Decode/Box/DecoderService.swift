@@ -234,8 +234,7 @@ extension RawFrame {
   fileprivate var boxedProperties: BoxedFrame.Properties {
     let source = unsafe libav.pointee
     return unsafe BoxedFrame.Properties(
-      format: source.format, isKeyFrame: isKeyFrame,
-      type: Int32(bitPattern: source.pict_type.rawValue),
+      format: source.format, type: Int32(bitPattern: source.pict_type.rawValue),
       isInterlaced: source.interlaced_frame != 0, isTopFieldFirst: source.top_field_first != 0,
       primaries: Int32(bitPattern: source.color_primaries.rawValue),
       transfer: Int32(bitPattern: source.color_trc.rawValue),

@@ -224,10 +224,3 @@ public struct SoundUnitCollector: Sendable {
     }
   }
 }
-
-extension Int {
-  fileprivate func addingSaturating(_ other: Int) -> Int {
-    let (sum, overflow) = addingReportingOverflow(other)
-    return overflow ? (other < 0 ? .min : .max) : sum
-  }
-}

@@ -52,6 +52,9 @@ public struct OutputFormat: Sendable {
   public let summary: String
   /// Whether it is a recording, to which the options of recordings apply.
   public let isRecording: Bool
+  /// Throws what is wrong with an argument that names such an output, as far as that shows before
+  /// anything is opened.
+  public var check: @Sendable (_ argument: String) throws -> Void = { _ in }
   /// Makes what the output's thread writes to.
   let makeDestination: @Sendable (OutputLane.Configuration, WriteDeadline) -> any OutputDestination
 

@@ -19,6 +19,7 @@ final class PictureFiles: OutputDestination {
   ]
 
   private(set) var progress = OutputProgress()
+  private(set) lazy var isFile = configuration.target.isFile
 
   private let configuration: OutputLane.Configuration
   private let deadline: WriteDeadline
@@ -40,6 +41,11 @@ final class PictureFiles: OutputDestination {
   private var awaitsFolder = false
   /// The last name without a number behind it, and the number that it got.
   private var lastName: (plain: String, clash: Int)?
+  private var retention: Retention?
+  private var lastLook = Instant.now
+
+  /// How long after a look for old pictures the next one is, at least: a folder may have many.
+  private static let pauseBetweenLooks = Duration.seconds(5)
 
   init(
     _ encoder: any PictureEncoder, _ configuration: OutputLane.Configuration,
@@ -90,21 +96,28 @@ final class PictureFiles: OutputDestination {
         awaitsFolder = true
         note(error)
       }
+      if !isSingle, let names {
+        retention = try Retention.begin(of: names, keeping: configuration.pictures.retention)
+      }
     }
   }
 
   /// Sees whether pictures can be stored, and which number the first one has.
   private func enterFolder(of path: String) throws(OutputError) {
-    let folder = Self.place(of: path).folder
+    // Folders of their time are made later.
+    let timed = names.flatMap { $0.folders.isEmpty ? nil : $0.folder.isEmpty ? "." : $0.folder }
+    let folder = if let timed { timed } else { try Self.place(of: path).folder }
     guard unsafe access(folder + "/.", W_OK | X_OK) == 0 else {
       throw .cannotOpen(path: path, errno: errno)
     }
-    if configuration.pictures.goesOn, let names, !names.isSingle, !names.hasTime {
+    let pictures = configuration.pictures
+    if pictures.goesOn || !pictures.retention.isEmpty, let names, !names.isSingle, !names.hasTime {
       firstNumber = names.highestNumber + 1
     }
   }
 
   func write(_ items: [OutputItem]) throws {
+    defer { noteDeleted() }
     for case .frame(let frame) in items {
       seen += 1
       guard !isComplete, configuration.pictures.takesDamaged || frame.condition == .intact,
@@ -122,6 +135,8 @@ final class PictureFiles: OutputDestination {
         guard pipe == nil, !isSingle, !deadline.isPast else { throw failure ?? error }
         note(error)
         progress.skipped += 1
+        // The disk may be full.
+        lookForOldPictures()
         continue
       }
       isFailing = false
@@ -129,7 +144,20 @@ final class PictureFiles: OutputDestination {
       awaitsFolder = false
       progress.written += 1
       progress.bytes += picture.readableBytes
+      lookForOldPictures()
     }
+  }
+
+  private func lookForOldPictures() {
+    guard let retention,
+      lastLook.duration(to: .now) >= max(Self.pauseBetweenLooks, retention.rest)
+    else { return }
+    lastLook = .now
+    retention.look()
+  }
+
+  private func noteDeleted() {
+    for event in retention?.takeEvents() ?? [] { progress.events.append(event) }
   }
 
   func finish() throws {
@@ -137,7 +165,11 @@ final class PictureFiles: OutputDestination {
     guard progress.written > 0 || seen == 0 else { throw OutputError.noIntactPicture(of: seen) }
   }
 
-  func close() { pipe = nil }
+  func close() {
+    pipe = nil
+    retention?.finish(until: deadline.instant)
+    noteDeleted()
+  }
 
   /// Notes why a picture is missing; a disk that stays full is named once.
   private func note(_ error: OutputError) {
@@ -152,13 +184,14 @@ final class PictureFiles: OutputDestination {
     if let pipe { return try write(picture, to: pipe) }
     let path = nextPath(for: frame)
     // Through symbolic links, which stay.
-    let (folder, name) = Self.place(of: path)
+    let (folder, name) = try Self.place(of: path)
     let target = "\(folder)/\(name)"
     let temporary = "\(folder)/.\(name).\(getpid()).part"
     do {
       // A program of this number may have been killed here, or somebody has put a link there.
       unsafe unlink(temporary)
-      let file = try FileWriter(creating: temporary)
+      let make = { () throws(WriteFailure) in try FileWriter(creating: temporary) }
+      let file = if let names { try names.making(path, make) } else { try make() }
       try write(picture, to: file)
       if let failure = file.finish() { throw OutputError(failure, path: path) }
     } catch let failure as WriteFailure {
@@ -167,6 +200,8 @@ final class PictureFiles: OutputDestination {
       unsafe unlink(temporary)
       throw error as? OutputError ?? .failed(reason: "\(error)")
     }
+    // The newest picture stays, whatever the rules say.
+    retention?.note(open: path)
     guard unsafe rename(temporary, target) == 0 else {
       let number = errno
       unsafe unlink(temporary)
@@ -202,7 +237,13 @@ final class PictureFiles: OutputDestination {
   }
 
   /// Where the file lies, or will.
-  private static func place(of path: String) -> (folder: String, name: String) {
-    SymbolicLink.divide(SymbolicLink.target(of: path) ?? path)
+  private static func place(
+    of path: String
+  ) throws(OutputError) -> (folder: String, name: String) {
+    do throws(WriteFailure) {
+      return SymbolicLink.divide(try SymbolicLink.target(of: path))
+    } catch {
+      throw OutputError(error, path: path)
+    }
   }
 }

@@ -8,6 +8,9 @@ public struct PictureSelection: Sendable, Hashable {
   public var takesDamaged = false
   /// Whether the numbers of files go on behind those of an earlier run, instead of replacing them.
   public var goesOn = false
+  /// What is deleted of many, from time to time; numbers then go on, too, or a picture that is
+  /// written could replace one that is being deleted, and be deleted in its place.
+  public var retention: [RetentionRule] = []
 
   public init(interval: Duration? = nil, takesDamaged: Bool = false) {
     self.interval = interval

@@ -69,7 +69,8 @@ struct DecodingTimes: Sendable {
     waiting.insert(presentation, at: waiting.firstIndex { $0 > presentation } ?? waiting.endIndex)
     var decoding: Int64
     if placed < depth {
-      decoding = start.subtractingSaturating(interval.multipliedSaturating(by: depth - placed))
+      decoding = start.subtractingSaturating(
+        interval.multipliedSaturating(by: Int64(depth - placed)))
     } else {
       decoding = waiting.removeFirst()
     }
@@ -87,14 +88,8 @@ struct DecodingTimes: Sendable {
   /// own, in which the first pictures are decoded as early as in these.
   func length(until presentation: Int64) -> Int64? {
     guard let last else { return nil }
-    let decoding = presentation.subtractingSaturating(interval.multipliedSaturating(by: depth))
+    let decoding = presentation.subtractingSaturating(
+      interval.multipliedSaturating(by: Int64(depth)))
     return max(decoding.subtractingSaturating(last.decoding), 1)
-  }
-}
-
-extension Int64 {
-  fileprivate func multipliedSaturating(by factor: Int) -> Int64 {
-    let (product, overflow) = multipliedReportingOverflow(by: Int64(factor))
-    return overflow ? .max : product
   }
 }

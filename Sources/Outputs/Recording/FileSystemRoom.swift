@@ -3,7 +3,9 @@ import Glibc
 import RTPWire
 import Synchronization
 
-/// What is free on a file system, for all of this process that delete files there for want of room.
+/// What is free on a file system.
+///
+/// Shared by everything in this process that deletes files there because the disk is full.
 ///
 /// They take turns, file by file: each would otherwise delete all that is missing. Each file system
 /// has turns of its own, so that one that hangs holds up nobody who needs another. A turn is taken
@@ -50,9 +52,8 @@ final class FileSystemRoom: Sendable {
   private static func bytesFree(in folder: String) -> Int64? {
     var status = statvfs()
     guard unsafe statvfs(folder, &status) == 0 else { return nil }
-    let (bytes, overflow) = UInt64(status.f_bavail).multipliedReportingOverflow(
-      by: UInt64(status.f_frsize))
-    return overflow ? .max : Int64(clamping: bytes)
+    return Int64(
+      clamping: UInt64(status.f_bavail).multipliedSaturating(by: UInt64(status.f_frsize)))
   }
 }
 

@@ -16,7 +16,8 @@ final class RecordingFiles: OutputDestination {
   /// How long the next file is not tried after two in a row could not be written.
   private static let pause = Duration.seconds(2)
 
-  private(set) var isFile = true
+  // What is named by the time is no pipe, whatever its folder says when the run begins.
+  private(set) lazy var isFile = plan.name != nil || configuration.target.isFile
   /// Nobody waits for what is recorded.
   let gatheringTime = Duration.milliseconds(200)
   /// Two seconds of pictures and sound, so that what has come at once is written at once.
@@ -47,7 +48,6 @@ final class RecordingFiles: OutputDestination {
   /// stream changes too often.
   private var hasNoted = (sound: false, keys: false, changes: false)
   private var retention: Retention?
-  private var deleted = Retention.Totals()
 
   init(
     _ container: Container, configuration: OutputLane.Configuration, deadline: WriteDeadline
@@ -60,7 +60,7 @@ final class RecordingFiles: OutputDestination {
   private var plan: RecordingPlan { configuration.recording }
 
   var progress: OutputProgress {
-    noteDeleted()
+    for event in retention?.takeEvents() ?? [] { events.append(event) }
     var progress = OutputProgress()
     progress.written = writtenBefore.items + (writer?.items ?? 0)
     progress.skipped = recorder?.skipped ?? 0
@@ -89,15 +89,7 @@ final class RecordingFiles: OutputDestination {
         container: container, segment: plan.segment, firstSegment: plan.firstSegment,
         clock: configuration.wallClock,
         canSeek: canSeek, canContinue: canContinue))
-    if let name = plan.name, !plan.retention.isEmpty {
-      do {
-        retention = try Retention(of: name, keeping: plan.retention)
-      } catch {
-        throw OutputError.failed(
-          reason: "no thread to delete old files: \(OutputError.reason(error.code))")
-      }
-      retention?.look()
-    }
+    if let name = plan.name { retention = try Retention.begin(of: name, keeping: plan.retention) }
   }
 
   /// Opens the first file, or sees whether it can be made; whether its bytes can be replaced.
@@ -244,7 +236,7 @@ final class RecordingFiles: OutputDestination {
   private func makeFile(
     _ paths: (Int) -> String
   ) throws(OutputError) -> (file: FileWriter, number: Int) {
-    let made = try FileWriter.makingFirstFree(of: paths) { path in
+    let made = try FileWriter.makingFirstFree(of: paths, in: plan.name) { path in
       current = (path, nil)
       retention?.note(open: path)
     }
@@ -310,20 +302,6 @@ final class RecordingFiles: OutputDestination {
     guard let reason = recorder?.soundFailure, reason != soundFailure else { return }
     soundFailure = reason
     events.append(.soundLeftOut(reason: reason))
-  }
-
-  private func noteDeleted() {
-    guard let totals = retention?.totals, totals != deleted else { return }
-    if totals.files > deleted.files {
-      events.append(
-        .filesDeleted(
-          count: totals.files - deleted.files, bytes: totals.bytes - deleted.bytes))
-    }
-    if totals.lacksRoom, !deleted.lacksRoom { events.append(.noRoomForFiles) }
-    if let error = totals.failure, deleted.failure == nil {
-      events.append(.filesNotDeleted(errno: error))
-    }
-    deleted = totals
   }
 }
 

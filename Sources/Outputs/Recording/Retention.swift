@@ -3,8 +3,8 @@ import Glibc
 import RTPWire
 import Synchronization
 
-/// Deletes old files of a recording, on a thread of its own: a folder may have many files, and a
-/// disk may stall.
+/// Deletes old files of a recording, or old pictures, on a thread of its own: a folder may have
+/// many files, and a disk may stall.
 ///
 /// It looks when it is told to, and from time to time: files get old while nothing is recorded.
 final class Retention: Sendable {
@@ -36,6 +36,10 @@ final class Retention: Sendable {
   /// The path of the file that is being written, if any.
   private let open = Mutex<String?>(nil)
   private let result = Mutex(Totals())
+  /// How long the last look took.
+  private let lookTime = Mutex(Duration.zero)
+  /// What was said of that.
+  private let said = Mutex(Totals())
   /// What is free where a folder is.
   private let room: @Sendable (_ folder: String) -> FileSystemRoom
 
@@ -48,17 +52,56 @@ final class Retention: Sendable {
   ) throws(ThreadError) {
     self.room = room
     _ = try WorkerThread { [request, weak self] in
-      while Self.waits(for: request, atMost: pause) { self?.delete(name, rules) }
+      while Self.waits(for: request, atMost: pause) {
+        let start = Instant.now
+        self?.delete(name, rules)
+        self?.lookTime.withLock { $0 = start.duration(to: .now) }
+      }
       request.update { $0.isDone = true }
     }
   }
 
   deinit { request.update { $0.isClosed = true } }
 
+  /// Begins to look after the files of `name`, and looks at once; `nil` where all of them stay.
+  static func begin(
+    of name: NamePattern, keeping rules: [RetentionRule]
+  ) throws(OutputError) -> Retention? {
+    guard !rules.isEmpty else { return nil }
+    do throws(ThreadError) {
+      let retention = try Retention(of: name, keeping: rules)
+      retention.look()
+      return retention
+    } catch {
+      throw .failed(reason: "no thread to delete old files: \(OutputError.reason(error.code))")
+    }
+  }
+
   var totals: Totals { result.withLock(\.self) }
+
+  /// What has happened since the last call.
+  func takeEvents() -> [OutputEvent] {
+    let totals = totals
+    return said.withLock { said in
+      defer { said = totals }
+      var events: [OutputEvent] = []
+      if totals.files > said.files {
+        events.append(
+          .filesDeleted(count: totals.files - said.files, bytes: totals.bytes - said.bytes))
+      }
+      if totals.lacksRoom, !said.lacksRoom { events.append(.noRoomForFiles) }
+      if let error = totals.failure, said.failure == nil {
+        events.append(.filesNotDeleted(errno: error))
+      }
+      return events
+    }
+  }
 
   /// Notes which file is written from now on, before it is made.
   func note(open path: String?) { open.withLock { $0 = path } }
+
+  /// How long to wait before the next look, so that looking takes a twentieth of the time at most.
+  var rest: Duration { lookTime.withLock { $0 * 20 } }
 
   /// Has the thread look for files to delete; one look is as good as several.
   func look() { request.update { $0.isWanted = true } }
@@ -91,14 +134,17 @@ final class Retention: Sendable {
     guard !files.isEmpty else { return }
     var surplus = SurplusFiles(of: files, by: rules, at: WallClock.system.time(of: .now))
     let room = room(folder)
-    while room.takeTurn(in: folder, { free in surplus.next(free: free).map(deleted) }) {}
+    while room.takeTurn(
+      in: folder, { free in surplus.next(free: free).map { deleted($0, of: name) } })
+    {}
     if surplus.lacksRoom { result.withLock { $0.lacksRoom = true } }
   }
 
-  /// Deletes `file`; how many bytes that was.
-  private func deleted(_ file: StoredFile) -> Int64 {
+  /// Deletes `file`, which is one of `name`; how many bytes that was.
+  private func deleted(_ file: StoredFile, of name: NamePattern) -> Int64 {
     let isDeleted = unsafe unlink(file.path) == 0
     let failure = errno
+    if isDeleted { name.removeEmptyFolders(of: file.path) }
     result.withLock { totals in
       if isDeleted {
         totals.files += 1

@@ -1,6 +1,6 @@
-/// What is kept of a recording.
+/// What is kept of a recording, or of many pictures.
 public enum RetentionRule: Sendable, Hashable {
-  /// Files whose last picture is not older than this.
+  /// Files that were last written not longer ago than this.
   case age(Duration)
   /// Files of this many bytes together.
   case bytes(Int64)

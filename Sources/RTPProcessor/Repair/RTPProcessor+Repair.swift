@@ -72,6 +72,13 @@ extension RTPProcessor {
     return isAnswer ? .retransmission : .network
   }
 
+  /// Whether `packet`, whose place may be filled already, may be a retransmission that looks like
+  /// the original.
+  func mayBeAnswer(_ packet: RTPPacket) -> Bool {
+    guard let repair, let source else { return false }
+    return repair.mayAnswer(source.extend(packet.sequenceNumber))
+  }
+
   /// Notes the outcome of a packet of the source, whose highest number was `highest` before.
   mutating func noteRepair(
     of packet: RTPPacket, _ way: Source.Way, highest: Int64, at arrival: Instant

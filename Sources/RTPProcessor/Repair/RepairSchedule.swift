@@ -171,6 +171,15 @@ struct RepairSchedule: Sendable {
     }
   }
 
+  /// Whether a packet that comes as media may be an answer although its place is filled.
+  ///
+  /// One request has one answer, so one of two copies was the original, unless the network or the
+  /// sender has doubled the answer: nothing tells these apart.
+  func mayAnswer(_ sequence: Int64) -> Bool {
+    guard !isAnsweredInOwnStream, let request = closed[sequence] else { return false }
+    return !request.isAnswered || request.count > 1
+  }
+
   /// Notes that answers come as retransmission packets.
   mutating func noteOwnStream() { isAnsweredInOwnStream = true }
 

@@ -41,17 +41,6 @@ extension ViewerMessage {
   }
 }
 
-extension ByteBuffer {
-  /// Two digits a byte.
-  fileprivate var hexadecimal: String {
-    let digits = Array("0123456789abcdef".utf8)
-    var text: [UInt8] = []
-    text.reserveCapacity(2 * readableBytes)
-    for byte in readableBytesView { text += [digits[Int(byte >> 4)], digits[Int(byte & 15)]] }
-    return String(decoding: text, as: UTF8.self)
-  }
-}
-
 extension BrowserFormat {
   fileprivate func json(of camera: UInt16) -> ByteBuffer {
     var line = JSONLine()
@@ -62,13 +51,13 @@ extension BrowserFormat {
     line.add("width", description?.width)
     line.add("height", description?.height)
     line.add("summary", description?.summary)
-    line.add("record", record?.hexadecimal)
+    line.add("record", record?.readableBytesView.hexadecimal)
     line.add(
       "sets",
       sentSets.map { set in
         var object = JSONLine()
         object.add("name", codec.name(ofUnitType: codec.type(of: NALUnitHead(of: set))))
-        object.add("bytes", set.hexadecimal)
+        object.add("bytes", set.readableBytesView.hexadecimal)
         return object
       })
     return ByteBuffer(string: line.text)
@@ -83,7 +72,7 @@ extension SoundFormat {
     line.add("codec", codec.name)
     line.add("rate", sampleRate)
     line.add("channels", channels)
-    line.add("description", ByteBuffer(bytes: configuration).hexadecimal)
+    line.add("description", configuration.hexadecimal)
     return ByteBuffer(string: line.text)
   }
 }

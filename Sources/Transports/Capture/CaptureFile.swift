@@ -47,7 +47,9 @@ public final class CaptureFile: Sendable {
       // Not waiting for a named pipe's reader: what comes meanwhile would be lost.
       let file = try FileWriter(
         opening: path, permissions: 0o600, until: WriteDeadline(in: .zero))
-      let monitor = Monitor(State(wasEmpty: file.isEmpty))
+      var state = State(wasEmpty: file.isEmpty)
+      state.counters.isFile = file.isFile
+      let monitor = Monitor(state)
       self.monitor = monitor
       let writing = CaptureWriting(to: file, until: deadline)
       do {
@@ -167,8 +169,8 @@ public final class CaptureFile: Sendable {
   }
 
   private static func fail(_ failure: WriteFailure, _ state: inout State) {
-    let reason =
-      failure == .readerTooSlow ? "the disk is too slow" : failure.reason
+    let slow = state.counters.isFile ? "the disk is too slow" : "its reader is too slow"
+    let reason = failure == .readerTooSlow ? slow : failure.reason
     state.counters.failure = state.counters.failure ?? reason
   }
 }
@@ -183,6 +185,8 @@ public struct CaptureCounters: Sendable, Hashable {
   public var bytes: UInt64 = 0
   /// What ended the writing early, as the kernel's message if there is one.
   public var failure: String?
+  /// Whether it is a file on a disk, and not a named pipe with a reader.
+  public var isFile = true
 }
 
 extension CaptureFile.State {

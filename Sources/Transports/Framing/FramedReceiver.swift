@@ -87,8 +87,13 @@ final class FramedReceiver: ChannelInboundHandler, PacketReceiver {
     guard unsafe fstat(descriptor, &status) == 0, kinds.contains(status.st_mode & S_IFMT) else {
       return eventLoop.makeFailedFuture(notOpened(FramedError.noInput))
     }
+    let own = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
+    guard own >= 0 else {
+      let reason = unsafe String(cString: strerror(errno))
+      return eventLoop.makeFailedFuture(
+        notOpened(TransportError.system(operation: "read the pipe", reason: reason)))
+    }
     isPipe = true
-    let own = dup(descriptor)
     let receiver = NIOLoopBound(self, eventLoop: eventLoop)
     return NIOPipeBootstrap(group: eventLoop)
       .channelOption(.autoRead, value: false)
@@ -96,6 +101,11 @@ final class FramedReceiver: ChannelInboundHandler, PacketReceiver {
         .recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: Self.readSize)
       )
       .takingOwnershipOfDescriptor(input: own)
+      .flatMapErrorThrowing { error in
+        // It is SwiftNIO's only where it has a channel.
+        Glibc.close(own)
+        throw error
+      }
       .flatMapThrowing { channel in try receiver.value.opened(channel) }
       .flatMapErrorThrowing { throw receiver.value.notOpened($0) }
   }

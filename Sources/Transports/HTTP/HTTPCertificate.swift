@@ -1,4 +1,5 @@
 internal import CCurl
+internal import RTPWire
 
 /// Checks the server's certificate, which libcurl provides after the handshake.
 enum HTTPCertificate {

@@ -8,7 +8,8 @@ final class ONVIFReceiver: PacketReceiver {
   private let credentials: Credentials?
   private let configuration: RTSPConfiguration
   private let sockets: UDPTransport.SocketConfiguration
-  private let sink: (any DatagramSink)?
+  /// Who gets the stream; handed on to what receives it.
+  private var sink: (any DatagramSink)?
   private var dialogue: ONVIFDialogue
   private var redirections: Redirections
   /// Where requests go: the device's address, or that to which it has redirected.
@@ -185,6 +186,7 @@ final class ONVIFReceiver: PacketReceiver {
       url, credentials: credentials ?? given.credentials, configuration: configuration,
       sockets: sockets, purpose: .play, on: eventLoop, delivering: sink)
     self.stream = stream
+    sink = nil
     timer?.cancel()
     timer = nil
     let promise = opening
@@ -203,6 +205,7 @@ final class ONVIFReceiver: PacketReceiver {
   private func end(_ result: Result<Void, any Error>) {
     guard !isOver else { return }
     isOver = true
+    sink = nil
     timer?.cancel()
     timer = nil
     exchange?.cancel(because: TransportError.closed)

@@ -31,6 +31,9 @@ public struct RTSPConfiguration: TransportOption, Hashable {
   ///
   /// In a catalogue, ``MediaChoice/soundEncodings`` takes precedence.
   public var soundEncodings: Set<String> = []
+  /// Which format describes a stream that may come in several; what a catalogue was told of the
+  /// media.
+  var formats = MediaChoice()
   /// Sets up all streams and discards those that are not selected: H264DVR recorders send no video
   /// over UDP before audio is set up.
   ///

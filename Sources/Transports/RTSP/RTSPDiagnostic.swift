@@ -37,6 +37,8 @@ public enum RTSPDiagnostic: Sendable, Hashable {
   case streamWithoutURL(media: Int)
   /// The server refused this method as a keep-alive.
   case keepAliveRefused(method: String)
+  /// The server refused a keep-alive in HTTP behind RTCP, of which none is sent any more.
+  case feedbackMisread
   /// Data came on a channel of no stream.
   case unassignedChannel(UInt8)
 }
@@ -75,6 +77,9 @@ extension RTSPDiagnostic: CustomStringConvertible {
       return
         "the description has no URL for stream \(media) (a=control); the others play without it"
     case .keepAliveRefused(let method): return "\(method) was refused as a keep-alive"
+    case .feedbackMisread:
+      return "a keep-alive in HTTP was refused, perhaps because of the reports before it; "
+        + "no more are sent"
     case .unassignedChannel(let channel): return "data came on channel \(channel), which is unknown"
     }
   }

@@ -20,10 +20,18 @@ struct RTSPMessageReader: Sendable {
   /// Reads the head of a response of HTTP, and leaves what follows it.
   static var ofHTTPHead: RTSPMessageReader {
     var reader = RTSPMessageReader()
-    reader.isOfHTTP = true
+    (reader.version, reader.isOfHTTP) = ("HTTP/", true)
     return reader
   }
 
+  /// Reads a message of SIP, which has the same form (RFC 3261 §7).
+  static var ofSIP: RTSPMessageReader {
+    var reader = RTSPMessageReader()
+    reader.version = "SIP/"
+    return reader
+  }
+
+  private var version = "RTSP/"
   private var isOfHTTP = false
   private var start: Start?
   private var headers = RTSPHeaders()
@@ -110,7 +118,7 @@ struct RTSPMessageReader: Sendable {
   private func start(_ line: [UInt8]) -> Start? {
     let words = String(decoding: line, as: UTF8.self).split(separator: " ", maxSplits: 2)
     guard words.count >= 2 else { return nil }
-    if words[0].hasPrefix(isOfHTTP ? "HTTP/" : "RTSP/") {
+    if words[0].hasPrefix(version) {
       guard words[1].utf8.count == 3, let status = Int(words[1]), (100...999).contains(status)
       else {
         return nil
@@ -118,7 +126,7 @@ struct RTSPMessageReader: Sendable {
       // Some servers leave the reason out.
       return .response(status: status, reason: words.count > 2 ? words[2].trimmed : "")
     }
-    guard !isOfHTTP, words.count == 3, words[2].hasPrefix("RTSP/") else { return nil }
+    guard !isOfHTTP, words.count == 3, words[2].hasPrefix(version) else { return nil }
     return .request(method: String(words[0]), uri: String(words[1]))
   }
 
@@ -137,7 +145,9 @@ struct RTSPMessageReader: Sendable {
 
   /// The announced length of the body; 0 when none is announced.
   private func announcedBody() throws(RTSPError) -> Int {
-    guard let text = headers["Content-Length"], !text.isEmpty else { return 0 }
+    // SIP shortens the name (RFC 3261 §7.3.3).
+    let announced = headers["Content-Length"] ?? (version == "SIP/" ? headers["l"] : nil)
+    guard let text = announced, !text.isEmpty else { return 0 }
     // More digits than a number of this machine has are a length all the same.
     guard text.utf8.allSatisfy((UInt8(ascii: "0")...UInt8(ascii: "9")).contains) else {
       throw .invalidLength(text)

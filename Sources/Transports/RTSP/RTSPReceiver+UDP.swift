@@ -11,7 +11,7 @@ extension RTSPReceiver: DatagramMerger {
         pairsAsked += 1
         ports[media] = try RTSPMediaPorts(
           pairOn: local, place: pairsAsked - 1, sockets, on: eventLoop)
-      case .multicast(let group, let port, _, let sources):
+      case .multicast(let group, let port, let sources):
         ports[media] = try RTSPMediaPorts(
           group: SocketAddress(ipAddress: group, port: port),
           sources: sources.map { try SocketAddress(ipAddress: $0, port: 0) }, sockets,

@@ -200,7 +200,7 @@ final class RTSPReceiver: PacketReceiver {
           self.act()
         },
         failed: { error, now in
-          self.failure = error
+          self.failure = self.withoutSecrets(error)
           if let login = error as? HTTPTunnel.Challenged {
             self.session.tunnelChallenged(login.challenges, at: now)
           } else {
@@ -209,13 +209,18 @@ final class RTSPReceiver: PacketReceiver {
           self.act()
         },
         closed: { error, now in
-          self.failure = error
+          self.failure = self.withoutSecrets(error)
           self.session.connectionClosed(at: now)
           self.act()
         }))
     self.connection = connection
     failure = nil
     connection.open(configuration.tls)
+  }
+
+  /// What opens the tunnel and is refused has been sent secrets, too.
+  private func withoutSecrets(_ error: (any Error)?) -> (any Error)? {
+    (error as? RTSPError).map { session.withoutSecrets($0) } ?? error
   }
 
   private func closeConnection() {
@@ -258,6 +263,7 @@ final class RTSPReceiver: PacketReceiver {
       return
     }
     self.opening = nil
+    protection?.abandon()
     switch end {
     case .ended where description != nil && sink == nil: opening.succeed()
     case .ended: opening.fail(RTSPError.connectionClosed)

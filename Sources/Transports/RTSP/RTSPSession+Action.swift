@@ -38,7 +38,7 @@ extension RTSPSession {
   enum Ports: Sendable, Hashable {
     /// An even port and the odd one above it, chosen by the kernel (RFC 3550 §11).
     case pair
-    case multicast(group: String, port: Int, timeToLive: UInt8?, sources: [String])
+    case multicast(group: String, port: Int, sources: [String])
   }
 
   /// The local ports of a stream over UDP.

@@ -37,7 +37,8 @@ extension RTSPSession {
     case .play: receivePlay(response, to: exchange, at: now)
     case .teardown: end(.finished)
     case .keepAlive:
-      guard !response.isSuccess else { return }
+      guard !response.isSuccess else { return keepAliveTaken() }
+      if stopFeedback(after: response) { return sendKeepAlive(at: now) }
       report(.keepAliveRefused(method: exchange.request.method))
       keepAlive.refused(exchange.request.method, at: now)
     }
@@ -104,7 +105,7 @@ extension RTSPSession {
         tunnelAttempts = Authenticator.Attempts()
         authenticator.move(with: target.hasSameOrigin(as: origin) ? credentials : nil)
         hasAskedOptions = false
-        keepAlive = RTSPKeepAlive()
+        (keepAlive, feedback) = (RTSPKeepAlive(), .unjudged)
         reconnections = 0
       }
       url = target
@@ -166,7 +167,8 @@ extension RTSPSession {
   ) {
     guard response.isSuccess else { return refuse(response, to: exchange, at: now) }
     do throws(RTSPError) {
-      let description = try SessionDescription(answering: response)
+      let description = try SessionDescription(answering: response).choosing(
+        by: configuration.formats)
       let selected = description.index(
         of: configuration.selection, orSoundOf: configuration.soundEncodings)
       guard purpose == .play else {

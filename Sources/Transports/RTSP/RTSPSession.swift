@@ -15,6 +15,7 @@ struct RTSPSession: Sendable {
   var phase: Phase
   var exchanges = RTSPExchanges()
   var keepAlive = RTSPKeepAlive()
+  var feedback = Feedback.unjudged
   var setups: RTSPSetups
   var redirections: Redirections
   /// Whether the server has set up something that needs a TEARDOWN.
@@ -238,8 +239,11 @@ struct RTSPSession: Sendable {
   /// The channels on which frames are expected; they help to recognize the start of a frame.
   var assignedChannels: [UInt8] { setups.assignedChannels }
 
-  /// The channel on which RTCP for a track goes to the server; `nil` over UDP.
-  func feedbackChannel(ofTrack track: Int) -> UInt8? { setups.feedbackChannel(ofTrack: track) }
+  /// The channel on which RTCP for a track goes to the server; `nil` over UDP, and where the server
+  /// takes it for something else.
+  func feedbackChannel(ofTrack track: Int) -> UInt8? {
+    sendsFeedback ? setups.feedbackChannel(ofTrack: track) : nil
+  }
 
   mutating func perform(_ action: Action) {
     if phase != .ended { actions.append(action) }
@@ -254,7 +258,11 @@ struct RTSPSession: Sendable {
   }
 
   mutating func end(_ end: End) {
-    perform(.end(end))
+    if case .failed(let error) = end {
+      perform(.end(.failed(withoutSecrets(error))))
+    } else {
+      perform(.end(end))
+    }
     phase = .ended
   }
 

@@ -85,9 +85,6 @@ struct RTSPSetups: Sendable {
 
   func feedbackChannel(ofTrack track: Int) -> UInt8? { feedbackChannels[track] }
 
-  /// How many streams there are.
-  var count: Int { setups.count }
-
   /// The URL of ``current`` to try next.
   var url: String? { current.flatMap { $0.urls.dropFirst(form).first ?? $0.urls.last } }
 
@@ -252,23 +249,20 @@ struct RTSPSetups: Sendable {
   /// The group in the answer, or else in the description; other kinds of addresses are refused,
   /// because the receiver would send its membership there.
   private func multicastGroup(_ answer: TransportHeader?, of stream: Setup) -> RTSPSession.Ports? {
-    var (group, port, timeToLive, sources) = ("", 0, UInt8?.none, [String]())
-    if case .multicast(let described, let describedPort, let describedLife, let filter)? =
-      stream.group
-    {
-      (group, port, timeToLive, sources) = (described, describedPort, describedLife, filter)
+    var (group, port, sources) = ("", 0, [String]())
+    if case .multicast(let described, let describedPort, let filter)? = stream.group {
+      (group, port, sources) = (described, describedPort, filter)
     }
     if let destination = answer?.destination, destination != group {
       group = destination
       sources = []
     }
     port = answer?.port?.media ?? port
-    timeToLive = answer?.timeToLive ?? timeToLive
     guard (1...65_535).contains(port),
       let address = try? SocketAddress(ipAddress: group, port: port),
       address.isMulticast
     else { return nil }
-    return .multicast(group: group, port: port, timeToLive: timeToLive, sources: sources)
+    return .multicast(group: group, port: port, sources: sources)
   }
 }
 
@@ -328,7 +322,6 @@ extension SessionDescription.Media {
   fileprivate var group: RTSPSession.Ports? {
     guard let connection else { return nil }
     let sources = if case .only(let sources) = senders { sources } else { [String]() }
-    return .multicast(
-      group: connection.address, port: port, timeToLive: connection.timeToLive, sources: sources)
+    return .multicast(group: connection.address, port: port, sources: sources)
   }
 }

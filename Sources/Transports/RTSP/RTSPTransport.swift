@@ -143,6 +143,7 @@ extension TransportOptions {
     if configuration.protection == SRTPOptions() { configuration.protection = srtp }
     if media.wantsEverything { configuration.setsUpEverything = true }
     if !media.soundEncodings.isEmpty { configuration.soundEncodings = media.soundEncodings }
+    configuration.formats = media
     if configuration.selection == .everything, let number = media.number {
       configuration.selection = .number(number)
     }

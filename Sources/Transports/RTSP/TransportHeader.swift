@@ -19,8 +19,6 @@ struct TransportHeader: Sendable, Hashable {
   private(set) var port: Pair<Int>?
   /// The address of a multicast group, without brackets.
   private(set) var destination: String?
-  /// The `ttl` parameter.
-  private(set) var timeToLive: UInt8?
 
   /// Reads the first transport of a field, which is the one the server chose.
   ///
@@ -37,7 +35,6 @@ struct TransportHeader: Sendable, Hashable {
       case "server_port": serverPort = serverPort ?? Self.pair(value, Self.port)
       case "port": port = port ?? Self.pair(value, Self.port)
       case "destination": destination = destination ?? Self.address(value)
-      case "ttl": timeToLive = timeToLive ?? value.decimal.flatMap { UInt8(exactly: $0) }
       default: break
       }
     }

@@ -10,8 +10,6 @@ public struct SessionDescription: Sendable, Hashable {
   public struct Connection: Sendable, Hashable {
     /// An IP address or host name, without TTL.
     public var address: String
-    /// The time to live of an IPv4 group, 0 … 255.
-    public var timeToLive: UInt8?
   }
 
   /// An `a=source-filter` line (RFC 4570 §3): who may send to an address.
@@ -52,7 +50,9 @@ public struct SessionDescription: Sendable, Hashable {
     public internal(set) var cryptoFault: SDESFault?
     /// The index of the section for retransmissions, if they have a separate session.
     public internal(set) var retransmission: Int?
-    /// The first payload type that carries media itself.
+    /// The formats that carry media itself, in order of preference; at most 32.
+    public internal(set) var formats: [MediaDescription] = []
+    /// The format that is used: the first, or that of ``SessionDescription/choosing(by:)``.
     public var description: MediaDescription
 
     /// Who may send to its address; `nil` if no filter applies.
@@ -82,7 +82,9 @@ public struct SessionDescription: Sendable, Hashable {
     /// An `m=` section that could not be understood; it was ignored with all its attributes.
     case ignoredMedia
     case invalidPayloadType
-    /// A clock rate that is missing, 0, negative, or at least 2^31; 90,000 is used.
+    /// A clock rate that is missing, 0, negative, or at least 2^31.
+    ///
+    /// What the encoding has by static assignment is used (RFC 3551 §6), or else 90,000.
     case invalidClockRate(payloadType: UInt8)
     case emptyFormatParameters
     /// `a=fmtp` for a payload type of another section.
@@ -140,6 +142,8 @@ public struct SessionDescription: Sendable, Hashable {
   static let maximumLength = 128 << 10
   static let maximumLines = 2000
   static let maximumMedia = 64
+  /// Formats per section; browsers offer about 25 beside those that repeat and correct.
+  static let maximumFormats = 32
   /// Filters per section, and sources per filter; Linux allows 10 per group by default.
   static let maximumSources = 64
   /// `a=crypto` lines per section; a sender writes one per suite.

@@ -26,13 +26,23 @@ extension SessionDescriptionParser {
     guard var media = section.media else { return nil }
     media.connection = media.connection ?? session.connection
     if media.sourceFilters.isEmpty { media.sourceFilters = sessionFilters }
-    let carrier = media.payloadTypes.first {
-      !(section.encodings[$0]?.isAuxiliary ?? false)
+    let carriers = media.payloadTypes.filter { !(section.encodings[$0]?.isAuxiliary ?? false) }
+    let types = carriers.isEmpty ? media.payloadTypes.prefix(1) : carriers[...]
+    let repeats = retransmissionFormats(in: section)
+    for type in types.prefix(SessionDescription.maximumFormats) {
+      media.formats.append(format(type, of: media, repeats, in: section))
     }
-    guard let payloadType = carrier ?? media.payloadTypes.first else { return nil }
+    media.inferRequests(from: repeats)
+    return media
+  }
+
+  private mutating func format(
+    _ payloadType: UInt8, of media: SessionDescription.Media,
+    _ repeats: [UInt8: RetransmissionFormat], in section: SessionDescriptionSection
+  ) -> MediaDescription {
     let map = section.encodings[payloadType] ?? RTPMap(assignedTo: payloadType)
     if let map, map.clockRate == nil { note(.invalidClockRate(payloadType: payloadType)) }
-    media.description = MediaDescription(
+    return MediaDescription(
       kind: media.kind, payloadType: payloadType,
       encodingName: map?.name.printable,
       clockRate: map?.clockRate
@@ -43,10 +53,7 @@ extension SessionDescriptionParser {
       redundancyPayloadType: media.payloadTypes.first {
         section.encodings[$0]?.name.lowercased() == "red"
       },
-      retransmissionFormats: retransmissionFormats(in: section),
-      feedback: section.feedback(for: payloadType))
-    media.inferRequests(from: media.description.retransmissionFormats)
-    return media
+      retransmissionFormats: repeats, feedback: section.feedback(for: payloadType))
   }
 
   /// Joins the media and its retransmissions among sections that belong together (RFC 4588 §8.6).
@@ -61,10 +68,12 @@ extension SessionDescriptionParser {
     let formats = session.media[second].description.retransmissionFormats
     if session.media[first].port > 0, session.media[first].port == session.media[second].port {
       // On one port they are one session, whatever the lines say.
-      session.media[first].description.retransmissionFormats.merge(formats) { own, _ in own }
+      session.media[first].changeFormats {
+        $0.retransmissionFormats.merge(formats) { own, _ in own }
+      }
     } else {
       session.media[first].retransmission = second
-      session.media[first].description.retransmissionSession = formats
+      session.media[first].changeFormats { $0.retransmissionSession = formats }
     }
     session.media[first].inferRequests(from: formats)
   }
@@ -129,9 +138,11 @@ extension SessionDescription.Media {
   /// Assumes that a sender of retransmissions accepts requests: GStreamer's server lists no
   /// messages.
   fileprivate mutating func inferRequests(from formats: [UInt8: RetransmissionFormat]) {
-    guard profile.uppercased().contains("AVPF"),
-      formats.values.contains(where: { $0.original == description.payloadType })
-    else { return }
-    description.feedback.requests.insert(.nack)
+    let hasFeedback = profile.uppercased().contains("AVPF")
+    changeFormats { format in
+      guard hasFeedback, formats.values.contains(where: { $0.original == format.payloadType })
+      else { return }
+      format.feedback.requests.insert(.nack)
+    }
   }
 }

@@ -64,9 +64,7 @@ struct SessionDescriptionParser {
       note(.invalidConnection)
       return
     }
-    let connection = SessionDescription.Connection(
-      address: String(address),
-      timeToLive: address.contains(":") ? nil : parts.dropFirst().first.flatMap { UInt8($0) })
+    let connection = SessionDescription.Connection(address: String(address))
     if sections.isEmpty {
       session.connection = connection
     } else {

@@ -115,10 +115,16 @@ final class SRTPReceiver: DatagramSink {
   func transportEnded(_ end: TransportEnd) {
     deliver()
     let sink = state.value.sink
+    abandon()
+    sink?.transportEnded(end)
+  }
+
+  /// Lets go of the sink, as where the transport could not be opened, which nobody is told of.
+  func abandon() {
     state.value.sink = nil
+    state.value.passed = []
     state.value.reception.end()
     act()
-    sink?.transportEnded(end)
   }
 
   private func deliver() {

@@ -37,7 +37,11 @@ public final class SRTPTransport: RTPTransport {
       guard box.value == nil else { throw TransportError.alreadyOpened }
       box.value = receiver
     }.get()
-    try await carrier.open(delivering: receiver)
+    do { try await carrier.open(delivering: receiver) } catch {
+      // The sink may hold this transport, and the carrier tells it of no end.
+      try? await eventLoop.submit { [box = self.receiver] in box.value?.abandon() }.get()
+      throw error
+    }
   }
 
   /// Sends RTCP as SRTCP under the key of the media, once that is known.

@@ -2,11 +2,18 @@ import RTPWire
 
 /// The counters of UDP sockets, for every transport with such sockets.
 extension TransportCounter {
-  /// Datagrams that the kernel dropped because the socket's buffer was full.
+  /// Datagrams that the kernel dropped because the socket's buffer was full; without RTCP on its
+  /// own port.
   static let kernelDropped = TransportCounter(
     "kernel_dropped", unit: .datagrams, isLocalLoss: true,
     metric: Metric(
       "socket_drops", "Datagrams that the kernel dropped because the socket's buffer was full."))
+  /// The same at the port of RTCP: no media is lost there, whoever fills it.
+  static let kernelDroppedRTCP = TransportCounter(
+    "kernel_dropped_rtcp", unit: .datagrams,
+    metric: Metric(
+      "socket_drops_rtcp",
+      "Datagrams that the kernel dropped because the buffer of the RTCP socket was full."))
   /// The receive buffer that the kernel granted, in bytes; 0 without a socket.
   static let receiveBuffer = TransportCounter(
     "receive_buffer", unit: .bytes, joining: .largest,
@@ -33,8 +40,8 @@ extension TransportCounter {
     metric: Metric("source_rebindings", "Times that the source moved to another port."))
 
   static let ofSockets: [TransportCounter] = [
-    .kernelDropped, .receiveBuffer, .refused, .foreignOrigin, .unproven, .reportsAlone,
-    .notRTP, .rebindings,
+    .kernelDropped, .kernelDroppedRTCP, .receiveBuffer, .refused, .foreignOrigin, .unproven,
+    .reportsAlone, .notRTP, .rebindings,
   ]
 }
 
@@ -47,10 +54,17 @@ extension Metric {
 }
 
 extension TransportCounters {
-  /// Datagrams that the kernel dropped because the socket's buffer was full.
+  /// Datagrams that the kernel dropped because the socket's buffer was full; without RTCP on its
+  /// own port.
   public var kernelDropped: UInt64 {
     get { self[.kernelDropped] }
     set { self[.kernelDropped] = newValue }
+  }
+
+  /// The same at the port of RTCP.
+  public var kernelDroppedRTCP: UInt64 {
+    get { self[.kernelDroppedRTCP] }
+    set { self[.kernelDroppedRTCP] = newValue }
   }
 
   /// The receive buffer that the kernel granted, in bytes; 0 without a socket.

@@ -1,4 +1,5 @@
 internal import COpenSSL
+internal import RTPWire
 
 extension TLSError {
   /// The meaning of what OpenSSL reports for a connection to `host`.

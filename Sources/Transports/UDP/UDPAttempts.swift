@@ -42,7 +42,9 @@ final class UDPAttempts: TrackReceiver, DatagramMerger {
   }
 
   /// Starts with the first address; the future succeeds once that socket receives.
-  func start() -> EventLoopFuture<Void> { startNext() }
+  func start() -> EventLoopFuture<Void> {
+    startNext()?.isStarted ?? eventLoop.makeSucceededVoidFuture()
+  }
 
   func gather(for time: Duration) { current?.gather(for: time) }
 
@@ -74,8 +76,14 @@ final class UDPAttempts: TrackReceiver, DatagramMerger {
     return open.first { $0.counters.refused == 0 } ?? open.first
   }
 
-  @discardableResult
-  private func startNext() -> EventLoopFuture<Void> {
+  /// Goes on with the next address; where that cannot be received from, it has ended.
+  private func goOn() {
+    guard let (number, isStarted) = startNext() else { return }
+    isStarted.assumeIsolated().whenFailure { [weak self] in self?.ended(number, .failed($0)) }
+  }
+
+  /// Starts the next one; `nil` where there is none, or one was answered.
+  private func startNext() -> (number: Int, isStarted: EventLoopFuture<Void>)? {
     pause?.cancel()
     pause = nil
     while !isAnswered, sink != nil, started < total {
@@ -84,16 +92,16 @@ final class UDPAttempts: TrackReceiver, DatagramMerger {
       guard let attempt = attempts[number] else { continue }
       if started < total {
         pause = eventLoop.assumeIsolated().scheduleTask(in: Self.pauseBetween) {
-          [weak self] in _ = self?.startNext()
+          [weak self] in self?.goOn()
         }
       }
-      return attempt.start()
+      return (number, attempt.start())
     }
-    return eventLoop.makeSucceededVoidFuture()
+    return nil
   }
 
   /// Moves on to the next address at once, because this one is unreachable.
-  private func unreachable(_ number: Int) { if started == number + 1 { startNext() } }
+  private func unreachable(_ number: Int) { if started == number + 1 { goOn() } }
 
   // MARK: - From the attempts
 
@@ -115,10 +123,7 @@ final class UDPAttempts: TrackReceiver, DatagramMerger {
   /// Notes that an attempt has ended by itself; if it is the only one, everything ends.
   func ended(_ number: Int, _ end: TransportEnd) {
     giveUp(number)
-    guard attempts.isEmpty else {
-      startNext()
-      return
-    }
+    guard attempts.isEmpty else { return goOn() }
     stop()?.transportEnded(end)
   }
 

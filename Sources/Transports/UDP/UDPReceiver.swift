@@ -114,7 +114,7 @@ final class UDPReceiver: TrackReceiver {
   func stop() -> (any DatagramSink)? {
     guard let sink else { return nil }
     self.sink = nil
-    count.kernelDropped = kernelDrops
+    noteKernelDrops(in: &count)
     pin.discardHeld()
     hello?.timer?.cancel()
     if let wait = hello?.watch { SocketReadiness.shared.cancel(wait) }
@@ -137,7 +137,7 @@ final class UDPReceiver: TrackReceiver {
     counters.unproven = waiting.media
     counters.reportsAlone += pin.reportsAlone + waiting.reports
     counters.rebindings = pin.rebindings
-    if sink != nil { counters.kernelDropped = kernelDrops }
+    if sink != nil { noteKernelDrops(in: &counters) }
     counters.localAddress = ports.media.localAddress?.endpoint
     return counters
   }
@@ -285,9 +285,10 @@ final class UDPReceiver: TrackReceiver {
     }
   }
 
-  private var kernelDrops: UInt64 {
-    ports.media.kernelDrops + (ports.control?.kernelDrops ?? 0)
-      + ports.repairs.reduce(0) { $0 + $1.socket.kernelDrops }
+  private func noteKernelDrops(in counters: inout TransportCounters) {
+    counters.kernelDropped =
+      ports.media.kernelDrops + ports.repairs.reduce(0) { $0 + $1.socket.kernelDrops }
+    counters.kernelDroppedRTCP = ports.control?.kernelDrops ?? 0
   }
 
   // MARK: - Sending

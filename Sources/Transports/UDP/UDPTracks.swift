@@ -6,6 +6,7 @@ final class UDPTracks: DatagramMerger {
   /// `nil` for a track whose ports are taken.
   private var receivers: [(any TrackReceiver)?] = []
   private let eventLoop: any EventLoop
+  /// `nil` also where there is one track, whose receiver has the sink itself.
   private var sink: (any DatagramSink)?
   private var lastArrival = Instant(nanoseconds: .min)
   /// What was said of the tracks, in the order in which it was first seen.
@@ -18,7 +19,7 @@ final class UDPTracks: DatagramMerger {
     delivering sink: any DatagramSink
   ) throws(TransportError) {
     self.eventLoop = eventLoop
-    self.sink = sink
+    self.sink = plans.count > 1 ? sink : nil
     self.required = required
     guard plans.count > 1 else {
       for plan in plans {
@@ -68,15 +69,15 @@ final class UDPTracks: DatagramMerger {
   }
 
   func end(_ end: TransportEnd) {
-    let wasOpen = stop()
-    let sink = self.sink
+    let own = stop().first
+    let sink = self.sink ?? own
     self.sink = nil
-    if wasOpen { sink?.transportEnded(end) }
+    sink?.transportEnded(end)
   }
 
-  /// Stops silently; returns whether anything was still open.
+  /// Stops silently; returns the sinks of the receivers that were still open.
   @discardableResult
-  func stop() -> Bool { receivers.count { $0?.stop() != nil } > 0 }
+  func stop() -> [any DatagramSink] { receivers.compactMap { $0?.stop() } }
 
   // MARK: - Several tracks
 

@@ -35,11 +35,12 @@ extension TransportKind {
   public static let listening: TransportKind = {
     var kind = TransportKind(
       name: "rtp", schemes: ["rtp"], make: listen,
-      describe: { source, _, _ in
+      describe: { source, options, _ in
         guard isSessionDescription(source) else {
           throw TransportError.source(source, .nothingDescribed)
         }
-        return StreamListing(of: try SessionDescription(contentsOf: source))
+        return StreamListing(
+          of: try SessionDescription(contentsOf: source).choosing(by: options.media))
       })
     kind.endings = [".sdp"]
     kind.usage = [
@@ -91,8 +92,8 @@ extension TransportKind {
   private static func transport(
     describedIn source: String, _ options: TransportOptions, _ eventLoop: any EventLoop
   ) throws(TransportError) -> any RTPTransport {
-    let session = try SessionDescription(contentsOf: source)
     let choice = options.media
+    let session = try SessionDescription(contentsOf: source).choosing(by: choice)
     let chosen = try session.mediaToReceive(by: choice)
     let tracks = choice.number == nil ? session.tracksToReceive(with: chosen) : [chosen]
     let required = tracks.firstIndex(of: chosen) ?? 0
@@ -231,7 +232,7 @@ extension SessionDescription.Media {
 
   /// A description for people: `audio PCMU`.
   fileprivate var words: String {
-    kind.rawValue + " " + (description.encodingName ?? "payload type \(payloadTypes.first ?? 0)")
+    kind.rawValue + " " + (description.encodingNames ?? "payload type \(payloadTypes.first ?? 0)")
   }
 }
 

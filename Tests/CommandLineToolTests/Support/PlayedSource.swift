@@ -36,9 +36,10 @@ final class PlayedSource: Sendable {
   /// Runs `body` with a tool that knows the sources.
   func run<Result>(_ body: () async throws -> Result) async throws -> Result {
     var tool = CommandLineTool()
-    let kind = TransportKind(name: "played", schemes: ["played"]) { [self] source, _, eventLoop in
+    var kind = TransportKind(name: "played", schemes: ["played"]) { [self] source, _, eventLoop in
       try make(source, on: eventLoop)
     }
+    kind.hasLogin = true
     tool.transports = TransportCatalogue(tool.transports.kinds + [kind])
     return try await CommandLineTool.$current.withValue(tool) { try await body() }
   }

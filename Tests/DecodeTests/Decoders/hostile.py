@@ -26,7 +26,7 @@ def frame(units, memory, planes, size=(64, 48), **changes):
     said.update(changes)
     message = b"\x05" + integer(units[0]) + integer(units[1]) + word(next(NUMBERS)) + word(memory)
     message += integer(len(planes)) + b"".join(integer(a) + integer(b) for a, b in planes)
-    message += integer(size[0]) + integer(size[1]) + word(said["format"]) + b"\x01"
+    message += integer(size[0]) + integer(size[1]) + word(said["format"])
     message += word(said["kind"]) + b"\x00\x00"
     for name in ("primaries", "transfer", "matrix", "range", "chroma"):
         message += word(said[name])

@@ -23,7 +23,7 @@ import Testing
     configuration.place = place
     configuration.recording.segment = segment
     configuration.recording.retention = retention
-    if NamePattern.isPattern(path) {
+    if NamePattern.isPattern(path) || (segment == nil && NamePattern.isInTimedFolder(path)) {
       configuration.recording.name = try NamePattern(path, allowsNumbers: false)
     } else if segment != nil {
       configuration.recording.name = NamePattern(piecesOf: path)
@@ -117,6 +117,33 @@ import Testing
     let names = summary.files.last
     #expect(Set(names).count == 3, "\(names)")
     #expect(names.sorted() == names)
+  }
+
+  @Test(
+    "folders of the time are made, and go with their last file",
+    arguments: ["%Y/%s/a.mp4", "%Y/a-%s.mp4", "%s/%f.mp4"])
+  func timedFolders(_ name: String) async throws {
+    let folder = try TemporaryFolder()
+    // What lies in such a folder beside the recording keeps it.
+    try FileManager.default.createDirectory(
+      at: folder.url("1970/0"), withIntermediateDirectories: true)
+    try Data().write(to: folder.url("1970/0/notes.txt"))
+    let lane = try Self.lane(folder(name), segment: .seconds(1), keeping: [.bytes(1)])
+    let units = try Self.units(3)
+    for unit in units.joined() { Self.write([unit], to: lane) }
+    let summary = await lane.finish()
+    #expect(summary.error == nil)
+    #expect(summary.files.count == 6)
+    // No limit has room for the newest file, which stays.
+    let newest = try #require(summary.files.last.last)
+    func left() -> [String] {
+      (try? FileManager.default.subpathsOfDirectory(atPath: folder.path)) ?? []
+    }
+    try await eventually {
+      left().filter { $0.hasSuffix(".mp4") }.map { folder($0) } == [newest]
+        && left().filter { !$0.contains(".") && !newest.hasPrefix(folder($0) + "/") }.sorted()
+          == ["1970", "1970/0"]
+    }
   }
 
   @Test("a percent sign in the folder is one", arguments: ["a.mp4", "a-%H.mp4"])

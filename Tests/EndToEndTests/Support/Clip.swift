@@ -36,13 +36,23 @@ struct Clip: Sendable, CustomTestStringConvertible {
     try codec == .h264 ? h264.get() : h265.get()
   }
 
-  private static func make(_ codec: Codec, frames: Int = 300) throws -> Clip {
-    let path = try Scratch.folder.appendingPathComponent("clip.\(codec.rawValue)").path
+  /// One whose pictures have four slices.
+  static func ofSeveralSlices(_ codec: Codec) throws -> Clip {
+    let options =
+      codec == .h264
+      ? ["-x264-params", "slices=4"] : ["-x265-params", "keyint=60:log-level=none:slices=4"]
+    return try make(codec, named: "slices", frames: 60, options)
+  }
+
+  private static func make(
+    _ codec: Codec, named name: String = "clip", frames: Int = 300, _ options: [String] = []
+  ) throws -> Clip {
+    let path = try Scratch.folder.appendingPathComponent("\(name).\(codec.rawValue)").path
     _ = try FFmpeg.output(
       [
         "-f", "lavfi", "-i", "testsrc2=size=320x240:rate=100",
         "-frames:v", "\(frames)", "-pix_fmt", "yuv420p",
-      ] + codec.encoder + [path])
+      ] + codec.encoder + options + [path])
     let (container, slowContainer) = (path + ".mp4", path + ".slow.mp4")
     _ = try FFmpeg.output(["-r", "100", "-i", path, "-c", "copy", container])
     _ = try FFmpeg.output(["-r", "20", "-i", path, "-c", "copy", slowContainer])

@@ -1,5 +1,9 @@
 import Bitstream
+import Defragment
 import NIOCore
+import RTPWire
+
+@testable import Decode
 
 extension FuzzTarget {
   /// F10: parameter sets, slice headers and supplemental information, one NAL unit after another.
@@ -8,10 +12,14 @@ extension FuzzTarget {
     guard var reader = codec.makeReader?() else { return }
     var parameters = (H264.CodingParameterSets(), H265.CodingParameterSets())
     var units: [ByteBuffer] = []
+    // Those of the current picture.
+    var picture: [ByteBuffer] = []
+    var order = OrderConsumers()
     while !choices.isEmpty, units.count < 64 {
       let bytes = choices.piece()
       let unit = ByteBuffer(sliceOf: bytes)
       units.append(unit)
+      picture.append(unit)
       try check(unit, of: codec)
       if codec == H264.codec { parameters.0.take(unit) } else { parameters.1.take(unit) }
       reader.take(parameterSet: unit)
@@ -26,11 +34,14 @@ extension FuzzTarget {
       }
       _ = reader.identity(ofSlice: head, body: body)
       _ = reader.hash(in: unit)
-      if choices.byte() & 3 == 3 { _ = reader.order(of: units) }
+      if choices.byte() & 3 == 3 {
+        try order.take(reader.order(of: picture))
+        picture = []
+      }
       if bytes.isEmpty { reader.restart() }
       try requireEqual(unit.array, bytes, "the input has changed")
     }
-    _ = reader.order(of: units)
+    try order.take(reader.order(of: units))
     _ = codec.configurationRecord(of: units)
     _ = codec.codecsParameter(of: units)
 
@@ -98,5 +109,29 @@ extension FuzzTarget {
   private static func isPlain(_ bytes: [UInt8]) -> Bool {
     guard let last = bytes.last, last != 0, bytes.first != 0 else { return false }
     return !zip(bytes, bytes.dropFirst()).contains { $0 == 0 && $1 == 0 }
+  }
+}
+
+/// What reads picture order counts in a decoder.
+private struct OrderConsumers {
+  private var timeline = PictureTimeline()
+  private var output = OutputOrder<Int>()
+  private var wait = RandomAccessWait(VideoDecoder.Configuration())
+  private var pictures = 0
+  private var shown = 0
+
+  mutating func take(_ order: PictureOrder?) throws {
+    pictures += 1
+    _ = timeline.position(of: order)
+    let time = Int64(pictures)
+    output.insert(pictures, at: order.map { OutputOrder.Place(order: $0, time: time) })
+    while output.next() != nil { shown += 1 }
+    // More than the largest decoder holds do not wait.
+    try require((0...17).contains(pictures - shown), "\(shown) of \(pictures) pictures came out")
+    let unit = AccessUnit(
+      codec: H264.codec, bytes: ByteBuffer(), units: [],
+      time: MediaTime(ticks: time, timescale: 90_000), firstArrival: Instant(nanoseconds: time),
+      lastArrival: Instant(nanoseconds: time), isRandomAccess: order?.beginsSequence ?? false)
+    if wait.admits(unit, at: order) { wait.noteDecoding(of: unit, at: order) }
   }
 }

@@ -118,7 +118,7 @@ extension FuzzTarget {
       units: 0...Int64(flags & 3), number: UInt32(choices.byte()),
       memory: UInt32(choices.byte() % 4), planes: planes, width: width, height: height,
       properties: BoxedFrame.Properties(
-        format: format, isKeyFrame: flags & 4 != 0, type: Int32(choices.byte() % 9),
+        format: format, type: Int32(choices.byte() % 9),
         isInterlaced: flags & 8 != 0, isTopFieldFirst: flags & 16 != 0, primaries: 1,
         transfer: 1, matrix: Int32(choices.byte() % 20), range: 1, chromaLocation: 0,
         aspectRatio: flags & 32 != 0 ? Rational(UInt32(choices.byte()), 3) : nil),

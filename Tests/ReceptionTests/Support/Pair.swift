@@ -32,6 +32,8 @@ struct Pair {
   private(set) var isFinished = false
   /// Whether the decoder has more waiting than it should, if that is to be reported.
   var isCrowded = false
+  /// Whether the decoder has made room for exactly one by the time that it is looked at.
+  var makesRoomForOne = false
 
   init(
     sender: VirtualSender, impairments: Impairments = Impairments(), seed: UInt64 = 1,
@@ -79,6 +81,7 @@ struct Pair {
     }
     if nextRead.map({ $0 <= now }) ?? true { read() }
     if let deadline = reception.deadline, deadline <= now {
+      if makesRoomForOne, reception.isHolding { reception.roomMade(at: now) }
       reception.timePassed(to: now)
       perform()
       if end == nil, let deadline = reception.deadline, deadline <= now {

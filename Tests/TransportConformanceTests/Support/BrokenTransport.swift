@@ -49,6 +49,7 @@ final class BrokenTransport: RTPTransport {
     }
     if former == nil, !wasClosed { state.withLock { $0.sink = broken } }
     do { try await inner.open(delivering: broken) } catch {
+      try? await eventLoop.submit { broken.letGo() }.get()
       if defect == .endsAlthoughOpenThrew {
         try? await eventLoop.submit { sink.transportEnded(.failed(error)) }.get()
       }
@@ -114,7 +115,7 @@ final class BrokenSink: DatagramSink, @unchecked Sendable {
   var delivered: (UInt64, UInt64) { count.withLock { $0 } }
 
   private let count = Mutex<(UInt64, UInt64)>((0, 0))
-  private let sink: any DatagramSink
+  private var sink: (any DatagramSink)?
   private let defect: Defect
   private let behaviour: FarEndBehaviour
   private let eventLoop: any EventLoop
@@ -138,7 +139,7 @@ final class BrokenSink: DatagramSink, @unchecked Sendable {
   }
 
   func describe(_ media: [MediaDescription]) {
-    if defect != .neverDescribes { sink.describe(media) }
+    if defect != .neverDescribes { sink?.describe(media) }
   }
 
   func hold(_ isHeld: Bool) {
@@ -147,7 +148,7 @@ final class BrokenSink: DatagramSink, @unchecked Sendable {
     guard !isHeld else { return }
     for datagram in kept { hand(datagram) }
     kept.removeAll()
-    sink.readCompleted(at: Instant(NIODeadline.now()))
+    sink?.readCompleted(at: Instant(NIODeadline.now()))
     if let end { transportEnded(end) }
   }
 
@@ -181,7 +182,7 @@ final class BrokenSink: DatagramSink, @unchecked Sendable {
     case .goesBackInTime where number == 3: hand(datagram.earlier(by: 1_000_000_000))
     case .usesAnotherClock: hand(datagram.at(Int64(number)))
     case .describesLate where number == 2:
-      sink.describe([MediaDescription()])
+      sink?.describe([MediaDescription()])
       hand(datagram)
     case .callsOnAnotherThread where number == 3: receiveElsewhere(datagram)
     case .reusesTheBuffer: receiveInSlab(datagram)
@@ -215,7 +216,7 @@ final class BrokenSink: DatagramSink, @unchecked Sendable {
     // Closed inside of the call before.
     guard !hasEnded else { return }
     count.withLock { $0 = ($0.0 + 1, $0.1 + UInt64(datagram.bytes.readableBytes)) }
-    sink.receive(datagram)
+    sink?.receive(datagram)
   }
 
   private func cut(_ datagram: Datagram) {
@@ -252,7 +253,7 @@ final class BrokenSink: DatagramSink, @unchecked Sendable {
   }
 
   func readCompleted(at now: Instant) {
-    if defect != .neverCompletesReads, !isHeld { sink.readCompleted(at: now) }
+    if defect != .neverCompletesReads, !isHeld { sink?.readCompleted(at: now) }
   }
 
   func transportEnded(_ end: TransportEnd) {
@@ -263,19 +264,23 @@ final class BrokenSink: DatagramSink, @unchecked Sendable {
     hasEnded = true
     switch (defect, end) {
     case (.neverEnds, _): break
-    case (.saysEndedWhenItFailed, .failed): sink.transportEnded(.ended)
+    case (.saysEndedWhenItFailed, .failed): sink?.transportEnded(.ended)
     case (.saysFailedWhenItEnded, .ended):
-      sink.transportEnded(.failed(LoopbackTransport.Fault.broken))
-    case (.saysEndedWhenClosed, .closed): sink.transportEnded(.ended)
+      sink?.transportEnded(.failed(LoopbackTransport.Fault.broken))
+    case (.saysEndedWhenClosed, .closed): sink?.transportEnded(.ended)
     case (.endsTwice, _):
-      sink.transportEnded(end)
-      sink.transportEnded(end)
+      sink?.transportEnded(end)
+      sink?.transportEnded(end)
     case (.callsBehindTheEnd, _):
-      sink.transportEnded(end)
-      sink.readCompleted(at: Instant(NIODeadline.now()))
-    default: sink.transportEnded(end)
+      sink?.transportEnded(end)
+      sink?.readCompleted(at: Instant(NIODeadline.now()))
+    default: sink?.transportEnded(end)
     }
+    letGo()
   }
+
+  /// Holds the sink no longer.
+  func letGo() { if defect != .holdsTheSinkThatHoldsIt { sink = nil } }
 }
 
 extension Datagram {

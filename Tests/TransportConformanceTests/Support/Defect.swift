@@ -10,7 +10,7 @@ enum Defect: String, CaseIterable, Sendable {
   case saysFailedWhenItEnded, saysEndedWhenItFailed, saysEndedWhenClosed
   case callsBehindTheEnd, closesLater, endsAlthoughOpenThrew
   case closesOnlyOnTheLoop, hangsWhenClosedWhileOpening, opensTwice, opensAfterClose
-  case leaksADescriptor, leaksAThread, keepsTheSink
+  case leaksADescriptor, leaksAThread, keepsTheSink, holdsTheSinkThatHoldsIt
   case countsWrongly, forgetsItsCounters, losesFeedback
   case neverTiresOfSilence, losesWhatComesSlowly, remembersGarbage
 
@@ -35,7 +35,7 @@ enum Defect: String, CaseIterable, Sendable {
     case .endsAlthoughOpenThrew: .refusedOpening
     case .closesOnlyOnTheLoop, .hangsWhenClosedWhileOpening: .closeAnywhere
     case .opensTwice, .opensAfterClose: .opensOnce
-    case .leaksADescriptor, .leaksAThread, .keepsTheSink: .resources
+    case .leaksADescriptor, .leaksAThread, .keepsTheSink, .holdsTheSinkThatHoldsIt: .resources
     case .countsWrongly, .forgetsItsCounters: .counters
     case .losesFeedback: .feedback
     case .neverTiresOfSilence: .silentFarEnd

@@ -46,6 +46,24 @@ struct PipedCaptureTests {
     func end() async throws -> TransportEnd { try await sink.ends.first(1)[0] }
   }
 
+  /// As under `ulimit -n`, with many outputs.
+  @Test func aPipeBehindTheLastFreeDescriptorIsNotOpened() async throws {
+    let piped = try PipedTransport(on: eventLoop)
+    // The loop has its own descriptors by now.
+    try await eventLoop.submit {}.get()
+    var former = rlimit()
+    try #require(getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &former) == 0)
+    var none = rlimit(rlim_cur: 1, rlim_max: former.rlim_max)
+    setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &none)
+    var failure: (any Error)?
+    do { try await piped.open() } catch { failure = error }
+    setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &former)
+    guard case TransportError.system? = failure else {
+      Issue.record("open threw \(String(describing: failure))")
+      return
+    }
+  }
+
   /// Two seconds of video of four packets a picture with sound beside it, a millisecond apart.
   private static let frames: [ByteBuffer] = (0..<400).flatMap { index -> [ByteBuffer] in
     var frames: [ByteBuffer] = []

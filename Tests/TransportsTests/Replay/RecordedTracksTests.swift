@@ -154,6 +154,17 @@ struct RecordedTracksTests {
     #expect(flows[0].samples.count <= 32 && !flows[0].samples.isEmpty)
   }
 
+  /// All packets of a key have one timestamp, as those of a picture have (RFC 4733 §2.2).
+  @Test func keysOfATelephoneAreNoVideo() async throws {
+    let frames = (0..<40).map {
+      Self.frame(
+        Self.packet($0, ssrc: 0xA, type: 101, ticks: $0 / 10 * 1600, payload: 4), to: 5004)
+    }
+    let streams = try await listing(RecordingBytes.pcap(frames))
+    #expect(streams.map(\.description.payloadType) == [101])
+    #expect(streams.map(\.description.kind) == [.application])
+  }
+
   @Test func onlyTheSourceThatIsAskedForIsListed() async throws {
     let capture = Self.capture(type: 0, port: 5006)
     #expect(try await listing(capture, ssrc: 0xB).compactMap(\.flow).map(\.ssrc) == [0xB])

@@ -54,7 +54,11 @@ enum PlanClause {
       }
       return .quirk(quirk)
     default:
-      let names = forms.compactMap { $0.split(separator: " ").first.map(String.init) }
+      // A name may have several forms, one after another.
+      let names = forms.reduce(into: [String]()) { names, form in
+        let name = String(form.prefix { $0 != " " })
+        if names.last != name { names.append(name) }
+      }
       let presets = Preset.allCases.map(\.rawValue)
       throw WordProblem("'\(name)' is none of " + (names + presets).joined(separator: ", "))
     }

@@ -123,7 +123,8 @@ public enum SourceRecipe: Sendable {
 public enum SendError: Error, Sendable, Hashable, CustomStringConvertible {
   /// The file does not exist, cannot be read, or is of no known format.
   case cannotOpen(path: String, reason: String)
-  case noVideo(path: String)
+  /// Whether it has sound, which can be sent alone.
+  case noVideo(path: String, hasSound: Bool = false)
   case noSound(path: String)
   /// The file's video is neither H.264 nor H.265.
   case unsupportedCodec(path: String, codec: String)
@@ -139,7 +140,9 @@ public enum SendError: Error, Sendable, Hashable, CustomStringConvertible {
   public var description: String {
     switch self {
     case .cannotOpen(let path, let reason): "cannot open \(path): \(reason)"
-    case .noVideo(let path): "there is no video in \(path)"
+    case .noVideo(let path, let hasSound):
+      "there is no video in \(path)"
+        + (hasSound ? "; --audio copy --no-video sends its sound alone" : "")
     case .noSound(let path): "there is no sound in \(path)"
     case .unsupportedCodec(let path, let codec):
       "the video in \(path) is \(codec), but only H.264 and H.265 can be sent; "

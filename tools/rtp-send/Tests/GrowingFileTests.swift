@@ -365,6 +365,23 @@ import Testing
     #expect(Growing.slices(seen) == clip.pictures.map(\.last))
   }
 
+  /// It would take the beginning of the next box with it, and nothing behind would be found again.
+  @Test func aFragmentWhoseLastSampleReachesBeyondItsDataIsRefused() async throws {
+    var clip = try await Growing.fragmented("empty_moov+default_base_moof")
+    let mdat = try #require(Growing.topLevel(clip.bytes).last { $0.type == "mdat" })
+    let free = [0, 0, 0, 108] + Array("free".utf8) + [UInt8](repeating: 0, count: 100)
+    clip.bytes = Array(clip.bytes[..<mdat.range.upperBound]) + free
+    let length = UInt32(mdat.range.count - 5)
+    clip.bytes.replaceSubrange(
+      mdat.range.prefix(4), with: withUnsafeBytes(of: length.bigEndian) { Array($0) })
+    for cut in [1, 900, 1 << 20] {
+      var stream = GrowingStream(nil, framesPerSecond: 30)
+      #expect(throws: GrowingFault.malformed("trun")) {
+        try read(clip.bytes, into: &stream) { cut }
+      }
+    }
+  }
+
   @Test func soundAmongThePicturesIsRefused() async throws {
     let folder = try TemporaryFolder()
     let file = folder.url("clip.mp4")

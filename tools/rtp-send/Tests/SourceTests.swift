@@ -144,7 +144,9 @@ import Testing
     #expect(throws: SendError.unsupportedCodec(path: mpeg.path, codec: "mpeg4")) { try read(mpeg) }
     let sound = folder.url("sound.mp4")
     _ = try await FFmpeg.run(["-f", "lavfi", "-i", "sine", "-t", "1", sound.path])
-    #expect(throws: SendError.noVideo(path: sound.path)) { try read(sound) }
+    #expect(throws: SendError.noVideo(path: sound.path, hasSound: true)) {
+      try read(sound)
+    }
   }
 
   /// Files that break off or are damaged give what can be read, or an error, and always an end.
@@ -172,6 +174,39 @@ import Testing
         for unit in units { _ = packetizer.packetize(unit) }
       }
     }
+  }
+
+  /// The whole of a picture with one length, and start codes in it, as in Samsung's slow motion:
+  /// libavformat does not see the key picture, and the sets are only in the index.
+  @Test(arguments: Codec.allCases, [true, false])
+  func setsOfTheIndexAreSentOnceWithAKeyPicture(codec: Codec, hasOneLength: Bool) throws {
+    let folder = try TemporaryFolder()
+    let file = folder.url("clip.mp4")
+    try FFmpeg.makeClip(file, frames: 3, codec == .h264 ? Self.h264 : Self.h265)
+    if hasOneLength { try joinUnitsOfFirstPicture(in: file, codec) }
+    let first = try #require(try read(file).first)
+    let kinds: [Codec.ParameterSet] =
+      codec == .h264 ? [.sequence, .picture] : [.video, .sequence, .picture]
+    #expect(first.units.compactMap(codec.parameterSet) == kinds)
+    #expect(first.isRandomAccess && first.units.contains(where: codec.isRandomAccess))
+    let described = try StreamDescription(of: .file(path: file.path)).parameterSets
+    #expect(described.mapValues(\.count) == Dictionary(uniqueKeysWithValues: kinds.map { ($0, 1) }))
+  }
+
+  /// Makes one unit, by its length, of all units of the first picture of an MP4.
+  private func joinUnitsOfFirstPicture(in file: URL, _ codec: Codec) throws {
+    var bytes = ByteBuffer(bytes: try Data(contentsOf: file))
+    let box = try #require(Data(bytes.readableBytesView).range(of: Data("mdat".utf8)))
+    var place = box.upperBound
+    var unit = ByteBuffer()
+    repeat {
+      let length = try #require(bytes.getInteger(at: place, as: UInt32.self))
+      unit = try #require(bytes.getSlice(at: place + 4, length: Int(length)))
+      if place > box.upperBound { bytes.setInteger(UInt32(1), at: place) }
+      place += 4 + Int(length)
+    } while !codec.isRandomAccess(unit)
+    bytes.setInteger(UInt32(place - box.upperBound - 4), at: box.upperBound)
+    try Data(bytes.readableBytesView).write(to: file)
   }
 
   @Test func parameterSetsAreDescribed() async throws {

@@ -86,8 +86,6 @@ struct BitRate: ExpressibleByArgument {
     else { return nil }
     bitsPerSecond = bits
   }
-
-  var defaultValueDescription: String { "\(bitsPerSecond / 1_000_000)M" }
 }
 
 /// A 32-bit number, decimal or hexadecimal.
@@ -114,15 +112,17 @@ struct NumberPair: ExpressibleByArgument {
   }
 }
 
-/// A probability and another number, such as `0.05,5`.
-struct ProbabilityPair: ExpressibleByArgument {
-  let probability: Double
+/// A share and another number, such as `0.05,5` or `5%,5`.
+struct SharePair {
+  let share: Double
   let other: Double
 
-  init?(argument: String) {
-    let parts = argument.split(separator: ",").compactMap { Double($0) }
-    guard parts.count == 2 else { return nil }
-    (probability, other) = (parts[0], parts[1])
+  init(parsing argument: String) throws {
+    let parts = argument.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+    guard parts.count == 2, let other = Double(parts[1]) else {
+      throw ValidationError("it is a share and a number, such as 0.05,5 or 5%,5")
+    }
+    (share, self.other) = (try ShareArgument.read(parts[0]), other)
   }
 }
 

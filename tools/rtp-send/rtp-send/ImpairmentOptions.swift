@@ -27,14 +27,16 @@ struct ImpairmentOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "The share of packets lost in bursts, and their mean length.", valueName: "p,length"))
-  var burstLoss: ProbabilityPair?
+      "The share of packets lost in bursts, and their mean length.", valueName: "p,length"),
+    transform: SharePair.init(parsing:))
+  var burstLoss: SharePair?
 
   @Option(
     help: ArgumentHelp(
       "The share of packets overtaken by later ones, and by how many at most.",
-      valueName: "p,depth"))
-  var reorder: ProbabilityPair?
+      valueName: "p,depth"),
+    transform: SharePair.init(parsing:))
+  var reorder: SharePair?
 
   @Option(
     help: ArgumentHelp("The share of packets sent twice.", valueName: "p"),
@@ -109,7 +111,7 @@ struct ImpairmentOptions: ParsableArguments {
       if jitter > 0 { impairments.delay = .disorderly(jitter: Int64(jitter * 1_000_000)) }
       if let burstLoss {
         impairments.burstLoss = GilbertElliott(
-          probability: burstLoss.probability, meanLength: burstLoss.other)
+          probability: burstLoss.share, meanLength: burstLoss.other)
         if impairments.burstLoss == nil {
           throw ValidationError(
             "--burst-loss P,LENGTH needs a LENGTH of 1 or more, and P of at most LENGTH/(LENGTH+1)")
@@ -117,11 +119,11 @@ struct ImpairmentOptions: ParsableArguments {
       }
       if let reorder {
         impairments.reordering = Int(exactly: reorder.other).flatMap {
-          Impairments.Reordering(probability: reorder.probability, depth: $0)
+          Impairments.Reordering(probability: reorder.share, depth: $0)
         }
         if impairments.reordering == nil {
           throw ValidationError(
-            "--reorder P,DEPTH needs P of 0 to 1, and a whole DEPTH of 1 or more")
+            "--reorder P,DEPTH needs a whole DEPTH of 1 or more")
         }
       }
       return impairments

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Impairment
+import OptionNames
 import RTPSend
 import RTPWire
 
@@ -24,14 +25,19 @@ struct PacketOptions: ParsableArguments {
   @Option(help: ArgumentHelp("0 to 127.", valueName: "n"))
   var payloadType: UInt8 = 96
 
-  @Option(help: ArgumentHelp("Decimal, or with 0x hexadecimal (default: random).", valueName: "n"))
+  @Option(
+    help: ArgumentHelp("Decimal, or with 0x hexadecimal (default: random).", valueName: "n"),
+    transform: UnsignedNumber.reading(or: "it is 0 to 4294967295, or 0x0 to 0xffffffff"))
   var ssrc: UnsignedNumber?
 
-  @Option(help: ArgumentHelp("The first sequence number (default: random).", valueName: "n"))
+  @Option(
+    help: ArgumentHelp("The first sequence number (default: random).", valueName: "n"),
+    transform: UInt16.reading(or: "it is 0 to 65535"))
   var initialSequence: UInt16?
 
   @Option(
-    help: ArgumentHelp("The RTP timestamp of media time 0 (default: random).", valueName: "n"))
+    help: ArgumentHelp("The RTP timestamp of media time 0 (default: random).", valueName: "n"),
+    transform: UInt32.reading(or: "it is 0 to 4294967295"))
   var initialTimestamp: UInt32?
 
   @Option(

@@ -1,4 +1,5 @@
 import ArgumentParser
+import OptionNames
 import RTPSend
 
 struct PatternOptions: ParsableArguments {
@@ -10,7 +11,9 @@ struct PatternOptions: ParsableArguments {
       "Even, at least 256x144 (default: 1280x720).", valueName: "width x height"))
   var size: Size?
 
-  @Option(help: ArgumentHelp("Bits a second; k and M may follow.", valueName: "rate"))
+  @Option(
+    help: ArgumentHelp("Bits a second; k and M may follow (default: 4M).", valueName: "rate"),
+    transform: BitRate.reading(or: "it is bits a second, such as 800k or 4M"))
   var bitrate = BitRate(bitsPerSecond: 4_000_000)
 
   @Option(help: ArgumentHelp("Frames between key pictures (default: one second).", valueName: "n"))

@@ -39,18 +39,19 @@ struct Session {
     let log = try command.impairments.log.map { try VerdictLog(path: $0) }
     let onVerdicts = log.map { log in { @Sendable (verdicts: [Verdict]) in log.write(verdicts) } }
     let key = try command.protection.key()
+    let news = ClientNews(isQuiet: command.output.quiet)
     // A source that cannot be opened must be reported before any client comes.
     let sender: Sender
     var description: RTPSend.SessionDescription?
     if isServer {
       let configuration = try server(seed: seed, lives, key, onVerdicts)
       DescriptorLimit.raise()
-      sender = try await Sender.serve(configuration) { tell($0) }
+      sender = try await Sender.serve(configuration) { news.tell($0) }
     } else {
       var (configuration, session) = try stream(
         command.source, to: command.destination, seed: seed, lives.first ?? nil, key)
       configuration.onVerdicts = onVerdicts
-      sender = try await Sender.start(configuration) { tell($0) }
+      sender = try await Sender.start(configuration) { news.tell($0) }
       description = session
     }
     signals.call { sender.stop() }
@@ -66,7 +67,11 @@ struct Session {
     if sender.remoteAddress == nil {
       try OutputError.write("listening on \(sender.localAddress.hostAndPort)\n", to: "-")
     }
-    let report = try await sender.finished()
+    let report: SendReport
+    do {
+      defer { news.finish() }
+      report = try await sender.finished()
+    }
     try log?.finish()
     try tell(report, seed: seed)
   }
@@ -98,22 +103,6 @@ struct Session {
     let signals = TerminationSignals { sender.stop() }
     defer { signals.cancel() }
     try tell(try await sender.finished(), seed: seed)
-  }
-
-  private func tell(_ event: SenderEvent) {
-    switch event {
-    case .clientArrived(let client): say("sending to \(client.hostAndPort)")
-    case .clientLeft(let client): say("\(client.hostAndPort) has gone")
-    case .clientReported(let client, let receptions):
-      for reception in receptions { say("\(client.hostAndPort): \(reception.line)") }
-    case .clientIgnored(let client):
-      say("ignoring the hello of \(client.hostAndPort) while another client is served")
-    case .clientTooSlow(let client):
-      say("\(client.hostAndPort) is too slow; pictures are left out for it")
-    case .clientFailed(let client, let reason):
-      say("\(client.hostAndPort): \(reason)", isError: true)
-    case .streamFailed(let name, let reason): say("/\(name): \(reason)", isError: true)
-    }
   }
 
   /// How a source is sent, and its description, in which the address is still to be set.
@@ -272,26 +261,38 @@ struct OutputError: Error, CustomStringConvertible {
   var description: String { "cannot write \(path): \(reason)" }
 
   /// Writes a file, or to standard output where the path is `-`.
-  static func write(_ text: String, to path: String) throws {
-    var file = FileHandle.standardOutput
-    if path != "-" {
-      file = try open(path)
-    }
-    do {
-      try file.write(contentsOf: Data(text.utf8))
-    } catch {
-      throw OutputError(
-        path: path == "-" ? "standard output" : path, reason: error.localizedDescription)
+  static func write(_ text: String, to path: String) throws(OutputError) {
+    let isStandard = path == "-"
+    try write(
+      text, to: isStandard ? .standardOutput : open(path),
+      called: isStandard ? "standard output" : path)
+  }
+
+  /// Writes to an open file, with the kernel's reason where that fails.
+  static func write(
+    _ text: String, to file: FileHandle, called path: String
+  ) throws(OutputError) {
+    var rest = Array(text.utf8)[...]
+    while !rest.isEmpty {
+      let count = unsafe rest.withUnsafeBytes {
+        unsafe Glibc.write(file.fileDescriptor, $0.baseAddress, $0.count)
+      }
+      guard count >= 0 || errno == EINTR else { throw OutputError(path: path) }
+      rest = rest.dropFirst(max(count, 0))
     }
   }
 
   /// A new file.
   static func open(_ path: String) throws(OutputError) -> FileHandle {
     let number = unsafe Glibc.open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
-    // Foundation says only that the operation could not be completed.
-    guard number >= 0 else {
-      throw OutputError(path: path, reason: unsafe String(cString: strerror(errno)))
-    }
+    guard number >= 0 else { throw OutputError(path: path) }
     return FileHandle(fileDescriptor: number, closeOnDealloc: true)
+  }
+}
+
+extension OutputError {
+  /// With the kernel's reason; Foundation says only that the operation could not be completed.
+  fileprivate init(path: String) {
+    self.init(path: path, reason: unsafe String(cString: strerror(errno)))
   }
 }

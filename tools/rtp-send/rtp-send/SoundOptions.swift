@@ -67,7 +67,8 @@ struct SoundOptions: ParsableArguments {
 
   @Option(
     parsing: .unconditional,
-    help: ArgumentHelp("--loss for the sound alone.", valueName: "p"))
+    help: ArgumentHelp("--loss for the sound alone.", valueName: "p"),
+    transform: ShareArgument.read)
   var audioLoss: Double?
 
   @Option(
@@ -102,9 +103,6 @@ struct SoundOptions: ParsableArguments {
       throw ValidationError(
         "--audio-interleave must be 2 to 8 with aac, adts and copy, 2 to 4 with aac-lbr, and "
           + "cannot be used with another format")
-    }
-    guard (0...1).contains(audioLoss ?? 0) else {
-      throw ValidationError("--audio-loss must be 0 to 1")
     }
     guard abs(clockDeviation) <= 100_000 else {
       throw ValidationError("--audio-clock-ppm must be -100000 to 100000")

@@ -1,4 +1,5 @@
 import ArgumentParser
+import OptionNames
 import RTPSend
 
 struct SourceOptions: ParsableArguments {
@@ -6,7 +7,8 @@ struct SourceOptions: ParsableArguments {
     parsing: .unconditional,
     help: ArgumentHelp(
       "Frames a second, for the pattern and for elementary streams (default: what the file says).",
-      valueName: "rate"))
+      valueName: "rate"),
+    transform: Double.reading(or: "a rate is a number such as 25 or 29.97"))
   var fps: Double?
 
   @Option(

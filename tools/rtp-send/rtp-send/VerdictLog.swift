@@ -42,11 +42,9 @@ final class VerdictLog: Sendable {
     queue.async { [self] in
       let text = verdicts.reduce(into: "") { $0 += $1.json + "\n" }
       var failure: OutputError?
-      do {
-        try file.write(contentsOf: Data(text.utf8))
-      } catch {
-        failure = OutputError(path: path, reason: error.localizedDescription)
-      }
+      do throws(OutputError) {
+        try OutputError.write(text, to: file, called: path)
+      } catch { failure = error }
       state.withLock { state in
         state.waiting -= verdicts.count
         state.failure = state.failure ?? failure

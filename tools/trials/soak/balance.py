@@ -10,8 +10,8 @@ from ..web import last_object
 
 # The outcomes of RTPProcessor: each packet has one of them.
 OUTCOMES = (
-    "delivered", "correction", "retransmission", "held", "duplicate", "late", "foreign_source",
-    "ignored_payload_type", "unconfirmed", "malformed", "control", "malformed_control")
+    "delivered", "correction", "retransmission", "held", "duplicate", "overtaken", "late",
+    "foreign_source", "ignored_payload_type", "unconfirmed", "malformed", "control", "malformed_control")
 
 
 # A loss before the first packet that came, or behind the last one, cannot be noticed: at most one
@@ -75,10 +75,11 @@ def between(sender: str, receiver: str, folder: Path) -> list[Equation]:
     return [
         Equation(
             f"{sender} → {receiver}: datagrams", sent["datagrams"],
-            transport["delivered"] + transport["kernel_dropped"]
+            transport["delivered"] + transport["kernel_dropped"] + transport["kernel_dropped_rtcp"]
             + sum(transport[reason] for reason in refused),
             f"{sent['datagrams']} sent = {transport['delivered']} delivered + "
-            f"{transport['kernel_dropped']} dropped by the kernel + refused"),
+            f"{transport['kernel_dropped']} + {transport['kernel_dropped_rtcp']} dropped by the kernel "
+            "+ refused"),
         Equation(
             f"{sender} → {receiver}: losses", sent["lost"] + transport["kernel_dropped"],
             lost - late, f"{sent['lost']} taken away by the sender's plan = {lost} missed"

@@ -5,12 +5,8 @@ public enum AAC {
 
   /// The audio object types that change how a configuration is read (table 1.17).
   enum ObjectType {
-    static let main = 1
-    static let lowComplexity = 2
-    static let longTermPrediction = 4
     static let spectralBandReplication = 5
     static let scalable = 6
-    static let errorResilientLowComplexity = 17
     static let errorResilientScalable = 20
     static let errorResilientBSAC = 22
     static let errorResilientLowDelay = 23

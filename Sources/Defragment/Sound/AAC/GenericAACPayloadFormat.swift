@@ -286,11 +286,3 @@ extension ADTSHeader {
     return bytes.readableBytesView.dropFirst().first.map { $0 & 0xF6 == 0xF0 } ?? true
   }
 }
-
-extension Int64 {
-  /// The product, clamped to the ends of the range instead of trapping.
-  fileprivate func multipliedSaturating(by other: Int64) -> Int64 {
-    let (product, overflow) = multipliedReportingOverflow(by: other)
-    return overflow ? ((self < 0) == (other < 0) ? .max : .min) : product
-  }
-}

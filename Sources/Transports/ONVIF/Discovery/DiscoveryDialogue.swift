@@ -1,3 +1,5 @@
+internal import RTPWire
+
 /// The messages of a search for cameras on the networks of this machine (WS-Discovery 1.0 §5), as a
 /// value without I/O or clock.
 struct DiscoveryDialogue: Sendable {

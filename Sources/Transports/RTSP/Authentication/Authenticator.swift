@@ -69,8 +69,7 @@ struct Authenticator: Sendable {
     case .none: return nil
     case .basic:
       attempts.count += 1
-      let login = "\(credentials.user):\(credentials.password)"
-      return "Basic " + String(decoding: login.utf8.base64, as: UTF8.self)
+      return "Basic " + credentials.basic
     case .digest(let challenge, let clientNonce, let previous):
       attempts.count += 1
       // After a wrap-around the server takes the count for a repeated one and sends a new nonce.
@@ -142,4 +141,9 @@ struct Authenticator: Sendable {
 
   /// The most attempts with one password, not counting the one for a stale nonce.
   private static let maximumAttempts = 2
+}
+
+extension Credentials {
+  /// Both as Basic authentication sends them (RFC 7617 §2).
+  var basic: String { String(decoding: "\(user):\(password)".utf8.base64, as: UTF8.self) }
 }

@@ -18,6 +18,7 @@ struct Dissection: Sendable {
   private let said: SessionDescription?
   /// The descriptions in comments of the file.
   private(set) var comments: [SessionDescription] = []
+  private var calls = CallDescriptions()
   private var fragments = IPReassembly()
   private var connections: [Connection: RTSPDialogue] = [:]
   /// The connections in order of their last segment.
@@ -56,13 +57,18 @@ struct Dissection: Sendable {
     order.compactMap { connections[$0]?.description } + comments
   }
 
-  /// The descriptions that may be of `flow`: what is said from outside, or those of its own RTSP
-  /// session, or else all.
+  /// The descriptions that may be of `flow`: what is said from outside, or by its own call, or
+  /// those of its own RTSP session, or else all.
   ///
   /// Sessions of one server use the same payload types for different media.
   func descriptions(of flow: Flow) -> [SessionDescription] {
     if let said, said.media.contains(where: { $0.payloadTypes.contains(flow.payloadType) }) {
       return [said]
+    }
+    if let media = calls.media(of: flow) {
+      var description = SessionDescription()
+      description.media = [media]
+      return [description]
     }
     let own: [SessionDescription] = order.compactMap { connection in
       connections[connection].flatMap { dialogue in
@@ -164,6 +170,7 @@ struct Dissection: Sendable {
         return statistics.malformed += 1
       }
       statistics.datagrams += 1
+      calls.observe(datagram.payload, at: time)
       body(
         CarriedPacket(
           bytes: datagram.payload, time: time,

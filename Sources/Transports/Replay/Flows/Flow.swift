@@ -42,6 +42,8 @@ struct Flow: Sendable {
   private(set) var markers: UInt64 = 0
   /// Packets that carry another timestamp than the one before.
   private(set) var timestamps: UInt64 = 0
+  /// Whether each payload so far has the length of a telephone event.
+  private var hasShapeOfEvents = true
   /// Packets whose number is at most ``nearness`` from that of the one before.
   private var inSequence: UInt64 = 0
   /// Packets that are the one before once more: `tcpdump -i any` sees each at the bridge and behind
@@ -54,6 +56,8 @@ struct Flow: Sendable {
   private var beginnings: Set<UInt16> = []
 
   static let maximumSamples = 32
+  /// Bytes of a telephone event (RFC 4733 §2.3).
+  private static let eventLength = 4
 
   /// The largest distance between neighbours, including loss and reordering.
   private static let nearness = 100
@@ -83,6 +87,7 @@ struct Flow: Sendable {
   }
 
   private mutating func count(_ packet: RTPPacket) {
+    if packet.payload.readableBytes != Self.eventLength { hasShapeOfEvents = false }
     packets += 1
     bytes += UInt64(packet.bytes.readableBytes)
     if let last, last == (packet.sequenceNumber, packet.timestamp) {
@@ -117,7 +122,9 @@ struct Flow: Sendable {
   }
 
   private var hasShapeOfVideo: Bool {
-    guard isConfirmed, different >= 4 else { return false }
+    // The packets of a key that is held have one timestamp (RFC 4733 §2.2), like those of a
+    // picture.
+    guard isConfirmed, different >= 4, !hasShapeOfEvents else { return false }
     return different >= timestamps * 5 / 4 + 1 || markers * 2 >= different
   }
 

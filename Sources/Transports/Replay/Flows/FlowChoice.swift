@@ -29,7 +29,7 @@ struct FlowChoice: Sendable {
       return nil
     }
     let section = dissection.section(of: best)
-    // A section may offer several types, but its description applies to one.
+    // Its description applies to one of its types: others may carry repairs.
     let said =
       section?.media.description.payloadType == best.payloadType ? section?.media.description : nil
     var first = FlowTrack(best, description: said ?? best.assignedSound)
@@ -177,10 +177,12 @@ extension [SessionDescription] {
     // In a separate session, retransmissions may have the media's payload type.
     let exact = fitting.first { $1.port == flow.destinationPort.map(Int.init) }
     guard
-      let (session, media) = exact ?? fitting.first(where: { $1.kind == .video })
+      let (session, section) = exact ?? fitting.first(where: { $1.kind == .video })
         ?? fitting.first
     else { return nil }
-    let port = media.retransmission.map { session.media[$0].port } ?? 0
+    let port = section.retransmission.map { session.media[$0].port } ?? 0
+    var media = section
+    media.use(flow.payloadType)
     return (media, port > 0 ? UInt16(clamping: port) : nil)
   }
 }

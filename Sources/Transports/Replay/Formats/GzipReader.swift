@@ -1,5 +1,6 @@
 internal import CZlib
 internal import NIOCore
+internal import RTPWire
 
 /// Decompresses gzip (RFC 1952) piece by piece, wherever the input is cut.
 ///
@@ -118,19 +119,12 @@ internal import NIOCore
     if ![Z_OK, Z_STREAM_END, Z_BUF_ERROR].contains(status) || isStuck {
       damage = DamagedRecording(offset: taken, reason: .compression)
     } else if expanded > Self.freeLength,
-      expanded > taken.multipliedSaturating(Self.maximumRatio)
+      expanded > taken.multipliedSaturating(by: Self.maximumRatio)
     {
       damage = DamagedRecording(offset: taken, reason: .expansion(Self.maximumRatio))
     }
     // What came before the damage is good.
     if let damage, produced == 0 { throw damage }
     return produced
-  }
-}
-
-extension UInt64 {
-  fileprivate func multipliedSaturating(_ other: UInt64) -> UInt64 {
-    let (product, overflow) = multipliedReportingOverflow(by: other)
-    return overflow ? .max : product
   }
 }

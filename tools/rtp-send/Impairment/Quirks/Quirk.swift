@@ -13,6 +13,7 @@ public enum Quirk: String, Sendable, Hashable, CaseIterable {
   case reportJitter = "report-jitter"
 
   // Of whoever makes the payloads.
+  case markerOnEverySlice = "marker-on-every-slice"
   case markerAfterParameterSets = "marker-after-parameter-sets"
   case parameterSetsEarly = "parameter-sets-early"
   case parameterSetsInSDP = "parameter-sets-in-sdp"
@@ -107,11 +108,11 @@ public enum Quirk: String, Sendable, Hashable, CaseIterable {
     case .noMarker, .markerOnEveryPacket, .timestampsStuck, .timestampsInMilliseconds,
       .extraPackets, .padding, .rtcpAmongMedia, .reportOfStranger, .reportFarAhead, .reportJitter:
       .packets
-    case .markerAfterParameterSets, .parameterSetsEarly, .parameterSetsInSDP, .bytesAfterSPS,
-      .timestampsByDecodingOrder, .ssrcPerGroup, .emptyPayloads, .startCodesInside,
-      .fragmentAlone, .fragmentWithoutStart, .fragmentWithoutEnd, .fragmentTypeChanges,
-      .fragmentReservedBit, .emptyFragments, .aggregatePadding, .emptyUnits, .sdesWithoutEnd,
-      .adtsInside:
+    case .markerOnEverySlice, .markerAfterParameterSets, .parameterSetsEarly, .parameterSetsInSDP,
+      .bytesAfterSPS, .timestampsByDecodingOrder, .ssrcPerGroup, .emptyPayloads,
+      .startCodesInside, .fragmentAlone, .fragmentWithoutStart, .fragmentWithoutEnd,
+      .fragmentTypeChanges, .fragmentReservedBit, .emptyFragments, .aggregatePadding, .emptyUnits,
+      .sdesWithoutEnd, .adtsInside:
       .payloads
     case .noOrigin, .originInMedia, .textOrigin, .timeNow, .brokenConnection, .oddMedia,
       .emptyFormat, .formatElsewhere, .formatSemicolon, .mapSpaces, .rateZero, .modeZero,
@@ -143,6 +144,8 @@ public enum Quirk: String, Sendable, Hashable, CaseIterable {
     case .reportOfStranger: "sender reports name another SSRC (Tapo C320WS)"
     case .reportFarAhead: "sender reports are an hour ahead of the media"
     case .reportJitter: "the times in sender reports jitter by half a second (Xenon)"
+    case .markerOnEverySlice:
+      "each slice is in packets of its own, the last of which has the marker (live555)"
     case .markerAfterParameterSets:
       "each parameter set and SEI has the marker (Reolink, Tapo TC70, LV-IP22IR40DVBL)"
     case .parameterSetsEarly:

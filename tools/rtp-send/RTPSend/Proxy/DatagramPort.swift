@@ -54,12 +54,7 @@ final class DatagramPort: ChannelInboundHandler {
       .channelOption(
         .recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: batch * longest)
       )
-      .channelInitializer { channel in
-        channel.eventLoop.makeCompletedFuture {
-          try channel.pipeline.syncOperations.addHandler(DatagramPort())
-        }
-      }
-      .bind(to: address)
+      .bindOrClose(to: address) { try $0.pipeline.syncOperations.addHandler(DatagramPort()) }
       .flatMapErrorThrowing { throw SendError.cannotListen(at: address, $0) }
       .flatMapThrowing { channel in
         NIOLoopBound(
@@ -85,6 +80,32 @@ final class DatagramPort: ChannelInboundHandler {
         first.value.close()
         guard attempts > 1 else { return loop.makeFailedFuture(error) }
         return openPair(host, attempts: attempts - 1, on: loop)
+      }
+    }
+  }
+
+  /// Opens a pair on each of two addresses, or none.
+  static func openPairs(
+    _ host: SocketAddress, _ other: SocketAddress, on loop: any EventLoop
+  ) -> EventLoopFuture<(NIOLoopBound<[DatagramPort]>, NIOLoopBound<[DatagramPort]>)> {
+    openPair(host, on: loop).flatMap { first in
+      openPair(other, on: loop).map { (first, $0) }.flatMapErrorThrowing { error in
+        first.value.forEach { $0.close() }
+        throw error
+      }
+    }
+  }
+
+  /// Opens `address` and the port above, or none.
+  static func openWithNext(
+    _ address: SocketAddress, on loop: any EventLoop
+  ) -> EventLoopFuture<NIOLoopBound<[DatagramPort]>> {
+    open(address, on: loop).flatMap { first in
+      open(address.above(1), on: loop).map { second in
+        NIOLoopBound([first.value, second.value], eventLoop: loop)
+      }.flatMapErrorThrowing { error in
+        first.value.close()
+        throw error
       }
     }
   }

@@ -158,9 +158,7 @@ final class RTSPRelay {
     else { return pass(request.bytes, .toServer) }
     isOpening = true
     let loop = paths.loop.nonisolated()
-    let opening = DatagramPort.openPair(local, on: loop).and(
-      DatagramPort.openPair(upstream, on: loop))
-    opening.assumeIsolated().whenComplete { result in
+    DatagramPort.openPairs(local, upstream, on: loop).assumeIsolated().whenComplete { result in
       self.isOpening = false
       var request = request
       if case .success(let (near, far)) = result {

@@ -31,16 +31,9 @@ final class UDPProxy: ProxyService {
     at address: SocketAddress, to target: SocketAddress, _ paths: ProxyPaths, on loop: any EventLoop
   ) -> EventLoopFuture<Proxy> {
     let paths = NIOLoopBound(paths, eventLoop: loop)
-    let ports: EventLoopFuture<NIOLoopBound<[DatagramPort]>>
-    if address.port == 0 {
-      ports = DatagramPort.openPair(address, on: loop)
-    } else {
-      ports = DatagramPort.open(address, on: loop).flatMap { first in
-        DatagramPort.open(address.above(1), on: loop).map { second in
-          NIOLoopBound([first.value, second.value], eventLoop: loop)
-        }
-      }
-    }
+    let ports =
+      address.port == 0
+      ? DatagramPort.openPair(address, on: loop) : DatagramPort.openWithNext(address, on: loop)
     return ports.flatMapThrowing { ports in
       let listeners = ports.value
       guard let local = listeners.first?.channel?.localAddress else {

@@ -19,8 +19,8 @@ struct QuirkyPayloads {
     if !quirks.isDisjoint(with: [.markerAfterParameterSets, .parameterSetsEarly]) {
       payloads += separate(&unit, by: &packetizer, quirks)
     }
-    if quirks.contains(.fragmentAlone) {
-      payloads += divided(unit, by: &packetizer)
+    if !quirks.isDisjoint(with: [.fragmentAlone, .markerOnEverySlice]) {
+      payloads += divided(unit, by: &packetizer, quirks)
     } else {
       payloads += packetizer.packetize(unit)
     }
@@ -81,15 +81,19 @@ struct QuirkyPayloads {
 
   /// Packets that hold a NAL unit each, or a part of one.
   private func divided(
-    _ unit: SourceAccessUnit, by packetizer: inout any Packetizer
+    _ unit: SourceAccessUnit, by packetizer: inout any Packetizer, _ quirks: Set<Quirk>
   ) -> [RTPPayload] {
+    let codec = codec
     var payloads: [RTPPayload] = []
     for (index, nalUnit) in unit.units.enumerated() {
+      let isMarked =
+        quirks.contains(.markerOnEverySlice)
+        ? codec.isSlice(nalUnit) : index == unit.units.count - 1
       var part = unit
       part.units = [nalUnit]
       payloads += packetizer.packetize(part).map { payload in
         var payload = payload
-        payload.marker = payload.marker && index == unit.units.count - 1
+        payload.marker = payload.marker && isMarked
         return payload
       }
     }
@@ -166,6 +170,12 @@ extension Codec {
   fileprivate var fragmentType: UInt8 { self == .h264 ? 28 : 49 }
   /// STAP-A (RFC 6184 §5.7.1) and AP (RFC 7798 §4.4.2).
   fileprivate var aggregateType: UInt8 { self == .h264 ? 24 : 48 }
+
+  /// Whether it is part of a picture (H.264 table 7-1, H.265 table 7-1).
+  fileprivate func isSlice(_ unit: ByteBuffer) -> Bool {
+    guard let type = type(of: unit) else { return false }
+    return self == .h264 ? (1...5).contains(type) : type < 32
+  }
 
   fileprivate func isParameterSetOrSEI(_ unit: ByteBuffer) -> Bool {
     if parameterSet(unit) != nil { return true }

@@ -14,7 +14,7 @@ public enum Destination: Sendable, Hashable {
 
   /// Reads a URL of one of these forms, with IPv6 addresses in brackets.
   ///
-  /// - Throws: ``SendError/invalid(option:reason:)`` if it has neither form.
+  /// - Throws: ``SendError/invalid(option:reason:)`` if it has none of them.
   public init(_ url: String) throws(SendError) {
     let problem = SendError.invalid(
       option: "DESTINATION",

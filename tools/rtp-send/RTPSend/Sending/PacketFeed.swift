@@ -301,13 +301,12 @@ public struct PacketFeed {
   private mutating func finished(
     _ packet: ByteBuffer, _ quirks: Set<Quirk> = [], key: Int64? = nil
   ) throws -> [Packet] {
-    let isKept = requests.requests.contains(.nack)
     // What quirks add is not counted: it has no number of its own.
     var octets = stream.octets(of: packet)
     var finished: [Packet] = []
     for packet in quirky.apply(quirks, to: packet) {
       let sent = try protected(packet)
-      if isKept || protector != nil { answers.remember(packet, sentAs: sent) }
+      answers.remember(packet, sentAs: sent)
       finished.append(Packet(bytes: sent, key: key, octets: octets.take()))
       if let correction = matrix?.add(packet) { finished += correction }
     }

@@ -217,25 +217,25 @@ public final class Sender: Sendable {
   ) throws -> EventLoopFuture<any Channel> {
     // Beyond this the socket is the bottleneck, and sending waits for it.
     let waterMark = ChannelOptions.Types.WriteBufferWaterMark(low: 1 << 20, high: 1 << 22)
-    func datagrams(to remote: SocketAddress?) -> DatagramBootstrap {
+    func datagrams(
+      from local: SocketAddress, to remote: SocketAddress?
+    ) -> EventLoopFuture<any Channel> {
       DatagramBootstrap(group: loop)
         .channelOption(.writeBufferWaterMark, value: waterMark)
         // A sender that is too slow for its times has few moments for reading.
         .channelOption(.maxMessagesPerRead, value: 64)
-        .channelInitializer { channel in
-          channel.eventLoop.makeCompletedFuture {
-            let session = SendingSession(
-              configuration, to: remote, on: channel.eventLoop, report: promise, onEvent: onEvent)
-            try channel.pipeline.syncOperations.addHandler(session)
-          }
+        .bindOrClose(to: local) { channel in
+          let session = SendingSession(
+            configuration, to: remote, on: channel.eventLoop, report: promise, onEvent: onEvent)
+          try channel.pipeline.syncOperations.addHandler(session)
         }
     }
     switch configuration.destination {
     case .listen:
-      return datagrams(to: nil).bind(to: address)
+      return datagrams(from: address, to: nil)
     case .send:
       let anyAddress = address.protocol == .inet6 ? "::" : "0.0.0.0"
-      return datagrams(to: address).bind(to: try SocketAddress(ipAddress: anyAddress, port: 0))
+      return datagrams(from: try SocketAddress(ipAddress: anyAddress, port: 0), to: address)
     case .serveHTTP:
       let server = NIOLoopBoundBox.makeBoxSendingValue(
         HTTPServing(configuration, report: promise, onEvent: onEvent), eventLoop: loop)

@@ -36,7 +36,8 @@ import NIOCore
     guard code >= 0 else { throw .cannotOpen(path: path, reason: Libav.reason(code)) }
     streamIndex = unsafe av_find_best_stream(opened, AVMEDIA_TYPE_VIDEO, -1, -1, nil, 0)
     guard streamIndex >= 0, let stream = unsafe opened.pointee.streams[Int(streamIndex)] else {
-      throw .noVideo(path: path)
+      let sound = unsafe av_find_best_stream(opened, AVMEDIA_TYPE_AUDIO, -1, -1, nil, 0)
+      throw .noVideo(path: path, hasSound: sound >= 0)
     }
     video = try unsafe PacketVideo(stream, of: opened, path: path)
     let formatName = unsafe opened.pointee.iformat.map { unsafe String(cString: $0.pointee.name) }

@@ -16,6 +16,10 @@ import RTPWire
 
   private let path: String
   private let timeBase: AVRational
+  /// What the index of the file says.
+  private let indexed: KnownVideo
+  /// The same, and what the pictures so far have.
+  private var known: KnownVideo
   private var filter: UnsafeMutablePointer<AVBSFContext>?
   private var packet: UnsafeMutablePointer<AVPacket>?
   private var lastTicks: Int64?
@@ -38,6 +42,7 @@ import RTPWire
       let name = unsafe String(cString: avcodec_get_name(identifier))
       throw .unsupportedCodec(path: path, codec: name)
     }
+    known = KnownVideo(codec)
     let rate = unsafe av_guess_frame_rate(input, stream, nil)
     frameRate = rate.num > 0 && rate.den > 0 ? Double(rate.num) / Double(rate.den) : nil
     unsafe timeBase = stream.pointee.time_base
@@ -50,7 +55,13 @@ import RTPWire
     code = unsafe avcodec_parameters_copy(filter.pointee.par_in, parameters)
     unsafe filter.pointee.time_base_in = stream.pointee.time_base
     if code >= 0 { code = unsafe av_bsf_init(filter) }
-    guard code >= 0 else { throw .cannotOpen(path: path, reason: Libav.reason(code)) }
+    guard code >= 0, let described = unsafe filter.pointee.par_out else {
+      throw .cannotOpen(path: path, reason: Libav.reason(code))
+    }
+    let sets = unsafe UnsafeRawBufferPointer(
+      start: described.pointee.extradata, count: max(0, Int(described.pointee.extradata_size)))
+    for set in unsafe AnnexB.units(in: ByteBuffer(bytes: sets)) { known.take(set) }
+    indexed = known
     unsafe packet = av_packet_alloc()
     guard unsafe packet != nil else { throw .cannotOpen(path: path, reason: "out of memory") }
   }
@@ -77,7 +88,7 @@ import RTPWire
       _ = unsafe av_seek_frame(input, index, 0, AVSEEK_FLAG_BACKWARD | AVSEEK_FLAG_BYTE)
     }
     unsafe av_bsf_flush(filter)
-    lastTicks = nil
+    (lastTicks, known) = (nil, indexed)
   }
 
   /// What the packets so far have; nothing yet until more come.
@@ -100,8 +111,15 @@ import RTPWire
 
   private func accessUnit(_ packet: AVPacket, _ timeBase: AVRational) -> SourceAccessUnit? {
     let bytes = unsafe UnsafeRawBufferPointer(start: packet.data, count: max(0, Int(packet.size)))
-    let units = unsafe AnnexB.units(in: ByteBuffer(bytes: bytes))
+    var units = unsafe AnnexB.units(in: ByteBuffer(bytes: bytes))
     guard !units.isEmpty else { return nil }
+    for unit in units { known.take(unit) }
+    let isKey = unsafe packet.flags & AV_PKT_FLAG_KEY != 0
+    let isRandomAccess = isKey || units.contains(where: codec.isRandomAccess)
+    // The filter looks only at the lengths. Samsung's slow motion has one length for a whole
+    // picture, with start codes in it, and a key picture in it stays without the sets of the index.
+    // A stream without key pictures needs the sets too.
+    if isRandomAccess || lastTicks == nil { units = known.completed(units) }
     func ticks(_ time: Int64) -> Int64? {
       time == cffmpeg_no_timestamp()
         ? nil : av_rescale_q(time, timeBase, Self.ticksPerSecond)
@@ -111,7 +129,7 @@ import RTPWire
     lastTicks = decoding
     return SourceAccessUnit(
       units: units, presentationTicks: presentation ?? decoding,
-      decodingTicks: decoding, isRandomAccess: unsafe packet.flags & AV_PKT_FLAG_KEY != 0)
+      decodingTicks: decoding, isRandomAccess: isRandomAccess)
   }
 
   /// When the picture is sent: its decoding time if the file has one, and never decreasing.

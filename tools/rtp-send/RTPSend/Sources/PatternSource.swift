@@ -65,7 +65,7 @@ public final class PatternSource: VideoSource {
   /// What the pictures look like once those before have come out of the encoder.
   private var nextForm: Form?
 
-  /// What a change of makes another encoder necessary.
+  /// What needs another encoder when it changes.
   struct Form: Hashable {
     var width: Int
     var height: Int
@@ -144,13 +144,5 @@ extension PatternConfiguration {
         bidirectionalPictures: bidirectionalPictures,
         sliceLimit: sliceLimit,
         referencePictures: form.parameterSets == 0 ? nil : 2 + form.parameterSets % 3))
-  }
-}
-
-extension Int64 {
-  /// The product, clamped to the ends of the range instead of trapping.
-  func multipliedSaturating(by other: Int64) -> Int64 {
-    let (product, overflow) = multipliedReportingOverflow(by: other)
-    return overflow ? ((self < 0) == (other < 0) ? .max : .min) : product
   }
 }

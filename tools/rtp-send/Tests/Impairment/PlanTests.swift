@@ -156,7 +156,8 @@ import Testing
   }
 
   @Test(arguments: [
-    ("0 los 1%", "line 1: 'los' is none of"), ("\n# x\n0 loss 2", "line 3: loss needs a share"),
+    ("0 los 1%", "line 1: 'los' is none of"), ("0 leap 1", ", restart, jump, size, "),
+    ("\n# x\n0 loss 2", "line 3: loss needs a share"),
     ("ten silence", "line 1: a line begins with a time"), ("5-5 silence", "has to end after"),
     ("0 delay 40", "delay needs a time with its unit"), ("0 silence,", "nothing is said"),
     ("0", "nothing is said"), ("0 delay 1ms gaussian", "delay knows no 'gaussian'"),

@@ -20,9 +20,7 @@ import Testing
     let host = try SocketAddress(ipAddress: "127.0.0.1", port: 0)
     let target = try SocketAddress(
       ipAddress: isNamed == true ? "192.0.2.1" : "127.0.0.1", port: 554)
-    return try await DatagramPort.openPair(host, on: loop).and(
-      DatagramPort.openPair(host, on: loop)
-    ).flatMapThrowing { near, far in
+    return try await DatagramPort.openPairs(host, host, on: loop).flatMapThrowing { near, far in
       let paths = ProxyPaths(configuration, on: loop.assumeIsolated())
       let port = client.port ?? 0
       let relay = MediaRelay(

@@ -141,6 +141,16 @@ struct MulticastServingTests {
     await pictures.close()
   }
 
+  /// What a member says that has lost a packet.
+  private static func request(for packet: ByteBuffer) throws -> ByteBuffer {
+    let number = try #require(packet.rtpSequence)
+    var bytes = ByteBuffer()
+    bytes.writeMultipleIntegers(UInt8(0x80), UInt8(201), UInt16(1), UInt32(1))
+    bytes.writeFeedback(
+      .genericNACK(media: 5, [RTCPFeedback.LostPackets(first: SequenceNumber(number))]), from: 1)
+    return bytes
+  }
+
   /// Some report to the group, others to the port above that from which the media came.
   @Test func whatMembersAskForIsHeardAndAnsweredToTheGroup() async throws {
     let sender = try await serve()
@@ -148,14 +158,7 @@ struct MulticastServingTests {
     let viewer = try await watch(sender, [1])
     let (member, stranger) = (try await Client(), try await Client(host: "127.0.0.3"))
     let packets = try await pictures.heard.first(3)
-    func request(_ index: Int) throws -> ByteBuffer {
-      let number = try #require(packets[index].data.rtpSequence)
-      var bytes = ByteBuffer()
-      bytes.writeMultipleIntegers(UInt8(0x80), UInt8(201), UInt16(1), UInt32(1))
-      bytes.writeFeedback(
-        .genericNACK(media: 5, [RTCPFeedback.LostPackets(first: SequenceNumber(number))]), from: 1)
-      return bytes
-    }
+    func request(_ index: Int) throws -> ByteBuffer { try Self.request(for: packets[index].data) }
     func count(_ index: Int) -> Int {
       pictures.heard.elements.count { $0.data == packets[index].data }
     }
@@ -175,6 +178,30 @@ struct MulticastServingTests {
     _ = try await withDeadline { try await sender.finished() }
     for peer in [member, stranger] { await peer.close() }
     await viewer.close()
+    await pictures.close()
+  }
+
+  /// Another program has it, and does not share it, when the first member comes.
+  @Test func aPortThatWasTakenIsOpenedForTheNextMember() async throws {
+    let sender = try await serve()
+    let pictures = try await Listener(group.address, group.port)
+    let control = try #require(group.control)
+    let other = try await DatagramBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+      .bind(to: control).get()
+    let first = try await watch(sender, [1])
+    let packet = try #require(try await pictures.heard.first(1).first).data
+    try await other.close().get()
+    let second = try await watch(sender, [1])
+    let member = try await Client()
+    try await eventually("it is sent again") {
+      // The group's socket may still be joining.
+      member.say(try Self.request(for: packet), to: control)
+      return pictures.heard.elements.count { $0.data == packet } > 1
+    }
+    sender.stop()
+    _ = try await withDeadline { try await sender.finished() }
+    await member.close()
+    for viewer in [first, second] { await viewer.close() }
     await pictures.close()
   }
 }

@@ -78,12 +78,9 @@ final class MediaPorts {
       return DatagramBootstrap(group: loop)
         .channelOption(.writeBufferWaterMark, value: waterMark)
         .channelOption(.maxMessagesPerRead, value: 64)
-        .channelInitializer { channel in
-          channel.eventLoop.makeCompletedFuture {
-            try channel.pipeline.syncOperations.addHandler(ReportInput(server.value, on: address))
-          }
-        }
-        .bind(to: local).flatMap { channel in
+        .bindOrClose(to: local) { channel in
+          try channel.pipeline.syncOperations.addHandler(ReportInput(server.value, on: address))
+        }.flatMap { channel in
           sendMulticast(from: local, channel).map { channel }
         }
     } catch {

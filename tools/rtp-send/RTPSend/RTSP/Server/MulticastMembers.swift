@@ -80,12 +80,16 @@ final class MulticastMembers {
     let server = NIOLoopBound(server, eventLoop: loop.nonisolated())
     DatagramBootstrap(group: loop.nonisolated())
       .channelOption(.socketOption(.so_reuseaddr), value: 1)
-      .channelInitializer { channel in
-        channel.eventLoop.makeCompletedFuture {
-          try channel.pipeline.syncOperations.addHandler(GroupInput(server.value))
+      .bindOrClose(to: address) { channel in
+        try channel.pipeline.syncOperations.addHandler(GroupInput(server.value))
+      }.assumeIsolated().whenComplete { result in
+        switch result {
+        case .success(let channel): self.opened(group, channel)
+        // The next change of the members tries it again.
+        case .failure where self.listeners[group]?.channel == nil: self.listeners[group] = nil
+        case .failure: break
         }
       }
-      .bind(to: address).assumeIsolated().whenSuccess { self.opened(group, $0) }
   }
 
   private func opened(_ group: MulticastGroup, _ channel: any Channel) {

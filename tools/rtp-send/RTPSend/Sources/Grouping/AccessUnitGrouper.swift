@@ -36,6 +36,7 @@ struct AccessUnitGrouper {
   private var lastOrder: PictureOrder?
   /// Prefix NAL units, which belong to the slice that follows them.
   private var held: [(unit: ByteBuffer, offset: Int64)] = []
+  private var heldBytes = 0
 
   init(_ codec: Codec) {
     self.codec = codec
@@ -65,11 +66,15 @@ struct AccessUnitGrouper {
     let place = boundary.place(of: unit)
     if case .unknownYet = place {
       // A stream of nothing else would be kept forever.
-      if held.count < Self.mostUnits { held.append((unit, offset)) }
+      if held.count < Self.mostUnits,
+        heldBytes + unit.readableBytes <= Self.longestAccessUnit
+      {
+        held.append((unit, offset))
+        heldBytes += unit.readableBytes
+      }
       return nil
     }
-    let waiting = held
-    held.removeAll()
+    let waiting = takeHeld()
     var ended: Group?
     if case .beginsAccessUnit = place {
       if group.hasPicture { ended = end() }
@@ -84,8 +89,7 @@ struct AccessUnitGrouper {
   ///
   /// NAL units behind the last picture, such as a delimiter whose picture never came, are dropped.
   mutating func finish() -> Group? {
-    for (unit, offset) in held { append(unit, at: offset, isPicture: false) }
-    held.removeAll()
+    for (unit, offset) in takeHeld() { append(unit, at: offset, isPicture: false) }
     defer { group = Group() }
     return group.hasPicture ? end() : nil
   }
@@ -101,10 +105,15 @@ struct AccessUnitGrouper {
 
   /// Forgets what is not whole, where the stream breaks off and begins again.
   mutating func restart() {
-    held.removeAll()
+    _ = takeHeld()
     group = Group()
     boundary.restart()
     reader.restart()
+  }
+
+  private mutating func takeHeld() -> [(unit: ByteBuffer, offset: Int64)] {
+    defer { (held, heldBytes) = ([], 0) }
+    return held
   }
 
   private mutating func append(_ unit: ByteBuffer, at offset: Int64, isPicture: Bool) {

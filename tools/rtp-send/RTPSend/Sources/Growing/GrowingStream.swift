@@ -98,10 +98,7 @@ struct GrowingStream {
     let time = place(picture, video, arrival)
     var units = picture.units
     if picture.isRandomAccess, !picture.isContinued {
-      let kinds = Set(units.compactMap { video.codec.parameterSet($0) })
-      if !kinds.contains(.sequence) || !kinds.contains(.picture) {
-        units = Self.adding(video.ordered, to: units, video.codec)
-      }
+      units = video.completed(units)
       if video.isDecodable { hasBegun = true }
     }
     guard hasBegun else {
@@ -111,15 +108,6 @@ struct GrowingStream {
     return SourceAccessUnit(
       units: units, presentationTicks: time.presentation, decodingTicks: time.decoding,
       isRandomAccess: picture.isRandomAccess && !picture.isContinued)
-  }
-
-  /// A delimiter stays the first (H.264 §7.4.1.2.3).
-  private static func adding(
-    _ sets: [ByteBuffer], to units: [ByteBuffer], _ codec: Codec
-  ) -> [ByteBuffer] {
-    let delimiter: UInt8 = codec == .h264 ? 9 : 35
-    let place = units.first.map { codec.type(of: $0) == delimiter } ?? false ? 1 : 0
-    return units[..<place] + sets + units[place...].filter { codec.parameterSet($0) == nil }
   }
 
   private mutating func place(

@@ -56,6 +56,17 @@ struct KnownVideo: Sendable, Equatable {
     Dictionary(grouping: zip(keys, sets), by: \.0.kind).mapValues { $0.map(\.1) }
   }
 
+  /// The units of a picture at which decoding begins, with these sets before them if it lacks any.
+  ///
+  /// A delimiter stays the first (H.264 §7.4.1.2.3).
+  func completed(_ units: [ByteBuffer]) -> [ByteBuffer] {
+    let kinds = Set(units.compactMap { codec.parameterSet($0) })
+    guard !kinds.contains(.sequence) || !kinds.contains(.picture) else { return units }
+    let delimiter: UInt8 = codec == .h264 ? 9 : 35
+    let place = units.first.map { codec.type(of: $0) == delimiter } ?? false ? 1 : 0
+    return units[..<place] + ordered + units[place...].filter { codec.parameterSet($0) == nil }
+  }
+
   /// The rate that a sequence parameter set says, if one does.
   var framesPerSecond: Double? {
     for set in byKind[.sequence] ?? [] {

@@ -169,11 +169,12 @@ struct MP4Growth {
     guard let sample = samples.first, end.map({ sample.offset < $0 }) ?? true else {
       // Behind the last sample of an `mdat` without an end nothing follows.
       skip(to: end)
-      guard let end else { return false }
-      guard offset == end else { return false }
+      guard let end, offset == end else { return false }
       state = .boxes
       return true
     }
+    // Its last bytes would be those of the next box, which would then have no beginning.
+    if let end, end - sample.offset < UInt64(sample.size) { throw .malformed("trun") }
     skip(to: sample.offset)
     guard offset == sample.offset,
       let bytes = pending.getSlice(
