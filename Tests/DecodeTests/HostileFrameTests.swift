@@ -35,13 +35,7 @@ import Testing
     try Data("precious".utf8).write(to: victim)
     try FileManager.default.createSymbolicLink(
       atPath: folder(".a.png.\(getpid()).part"), withDestinationPath: victim.path)
-    let frame = try #require(
-      try await Clip(name: "small", width: 64, height: 48, frames: 1).decodedFrames().first)
-    let format = try #require(catalogue.format(named: "png"))
-    let lane = try OutputLane(
-      OutputLane.Configuration(target: .path(folder("a.png")), format: format))
-    lane.write(frame)
-    let summary = await lane.finish()
+    let summary = try await writePicture(to: folder("a.png"))
     #expect(try folder.contents("precious") == Array("precious".utf8))
     #expect(summary.error == nil)
     #expect(try folder.contents("a.png").count > 100)
@@ -59,16 +53,19 @@ import Testing
     try #require(symlink(victim.path, folder("a.png")) == 0)
     let somebody: uid_t = 65_534
     try #require(lchown(folder("a.png"), somebody, somebody) == 0)
+    let error = OutputError.cannotOpen(path: folder("a.png"), errno: EACCES)
+    #expect(try await writePicture(to: folder("a.png")).error as? OutputError == error)
+    #expect(try folder.contents("precious") == Array("precious".utf8))
+    #expect(folder.names == ["a.png", "precious"])
+  }
+
+  private func writePicture(to path: String) async throws -> OutputSummary {
     let frame = try #require(
       try await Clip(name: "small", width: 64, height: 48, frames: 1).decodedFrames().first)
     let format = try #require(catalogue.format(named: "png"))
-    let lane = try OutputLane(
-      OutputLane.Configuration(target: .path(folder("a.png")), format: format))
+    let lane = try OutputLane(OutputLane.Configuration(target: .path(path), format: format))
     lane.write(frame)
-    let error = OutputError.cannotOpen(path: folder("a.png"), errno: EACCES)
-    #expect(await lane.finish().error as? OutputError == error)
-    #expect(try folder.contents("precious") == Array("precious".utf8))
-    #expect(folder.names == ["a.png", "precious"])
+    return await lane.finish()
   }
 
   @Test(

@@ -27,18 +27,6 @@ import Testing
       return bits.nalUnit(header: 0x67)
     }
 
-    static var pictureParameterSet: [UInt8] {
-      var bits = BitWriter()
-      bits.ue(0)
-      bits.ue(0)
-      bits.u(2, 0)
-      for _ in 0..<3 { bits.ue(0) }
-      bits.u(3, 0)
-      for _ in 0..<3 { bits.ue(0) }
-      bits.u(3, 0)
-      return bits.nalUnit(header: 0x68)
-    }
-
     static func slice(frame: Int, isIDR: Bool) -> [UInt8] {
       var bits = BitWriter()
       bits.ue(0)
@@ -54,7 +42,7 @@ import Testing
 
   @Test func countsThatLeaveTheRangeOfTheStandardAreNoOrder() {
     var reader = H264.PictureReader()
-    for set in [Leaps.sequenceParameterSet, Leaps.pictureParameterSet] {
+    for set in [Leaps.sequenceParameterSet, BitWriter.pictureParameterSet()] {
       reader.take(parameterSet: ByteBuffer(bytes: set))
     }
     let frames = [(0, true), (1, false), (2, false), (65_535, false), (0, false), (0, true)]

@@ -36,6 +36,21 @@ struct BitWriter {
   }
 }
 
+extension BitWriter {
+  /// An H.264 picture parameter set that chooses only its three last flags (7.3.2.2), for CAVLC.
+  static func pictureParameterSet(lastFlags: Int = 0) -> [UInt8] {
+    var bits = BitWriter()
+    bits.ue(0)
+    bits.ue(0)
+    bits.u(2, 0)
+    for _ in 0..<3 { bits.ue(0) }
+    bits.u(3, 0)
+    for _ in 0..<3 { bits.ue(0) }
+    bits.u(3, lastFlags)
+    return bits.nalUnit(header: 0x68)
+  }
+}
+
 /// Reads what `BitWriter` writes.
 struct BitReader {
   private let bits: [Bool]
@@ -65,7 +80,9 @@ enum FieldStream {
     (0..<frames * 2).map { number in
       let isFirst = number == 0
       var units = [slice(frame: number / 2, isBottom: number % 2 == 1)]
-      if isFirst { units = [sequenceParameterSet, pictureParameterSet] + units }
+      if isFirst {
+        units = [sequenceParameterSet, BitWriter.pictureParameterSet(lastFlags: 0b100)] + units
+      }
       var bytes = ByteBuffer()
       for unit in units { bytes.writeBytes([0, 0, 0, 1] + unit) }
       return AccessUnit(
@@ -86,18 +103,6 @@ enum FieldStream {
     bits.ue(0)
     for value in [0, 0, 1, 0, 0] { bits.u(1, value) }
     return bits.nalUnit(header: 0x67)
-  }
-
-  private static var pictureParameterSet: [UInt8] {
-    var bits = BitWriter()
-    bits.ue(0)
-    bits.ue(0)
-    bits.u(2, 0)
-    for _ in 0..<3 { bits.ue(0) }
-    bits.u(3, 0)
-    for _ in 0..<3 { bits.ue(0) }
-    bits.u(3, 0b100)
-    return bits.nalUnit(header: 0x68)
   }
 
   /// One macroblock of PCM, darker in the top field.

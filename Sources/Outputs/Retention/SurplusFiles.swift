@@ -1,6 +1,6 @@
 import RTPWire
 
-/// A file of a recording, as it is found in its folder.
+/// A file of a recording, or one of many pictures, as it is found in its folder.
 struct StoredFile: Sendable, Hashable {
   var path: String
   /// When it was last written.
@@ -10,7 +10,7 @@ struct StoredFile: Sendable, Hashable {
   var isOpen = false
 }
 
-/// The files of a recording that its rules do not let stay, one after another, the oldest first.
+/// The files that the rules of a recording, or of pictures, do not let stay, the oldest first.
 ///
 /// What is free on the disk is asked for each of them: others write there, and delete as well.
 struct SurplusFiles {

@@ -29,7 +29,7 @@ final class Retention: Sendable {
   private static let pause = Duration.seconds(600)
   /// In seconds since 1970: a date in the year 2255.
   private static let greatestDate: Int64 = 9_000_000_000
-  /// How long the end of a recording waits for the last look.
+  /// How long an end waits for the last look.
   private static let patience = Duration.seconds(1)
 
   private let request = Monitor(Request())
