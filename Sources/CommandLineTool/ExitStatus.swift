@@ -3,7 +3,7 @@ import Decode
 import Outputs
 import Receiver
 
-/// The exit statuses of `rtp-recv`, as `--help` and the README name them.
+/// The exit statuses of `rtp-recv`, as `--help` and the guides name them.
 enum ExitStatus: Int32, CaseIterable {
   case done = 0
   case failed = 1

@@ -2,13 +2,18 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The recipes of the README, run unchanged except for addresses, ports and the camera.
+/// The recipes of the README and of the guides, run unchanged except for addresses, ports and the
+/// camera.
+///
+/// These are the fenced blocks that begin with ```` ```sh ````: in the README those of the section
+/// "Recipes", in the guides all of them. Shell text that is not to be run is ```` ```text ````.
 @Suite(.serialized)
 struct RecipeTests {
   struct Recipe: Sendable, CustomTestStringConvertible {
+    let page: String
     let title: String
     let script: String
-    var testDescription: String { title }
+    var testDescription: String { "\(page): \(title)" }
   }
 
   private static let root = URL(fileURLWithPath: #filePath)
@@ -19,24 +24,50 @@ struct RecipeTests {
     try String(contentsOf: root.appendingPathComponent("README.md"), encoding: .utf8)
   }
 
-  /// Each fenced block of shell commands in the section, named by the bold words before it.
+  /// The guides' names and texts.
+  private static let guides = Result {
+    let folder = root.appendingPathComponent("Documentation")
+    return try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted()
+      .filter { $0.hasSuffix(".md") }.map { name in
+        (name, try String(contentsOf: folder.appendingPathComponent(name), encoding: .utf8))
+      }
+  }
+
   static let recipes: [Recipe] = {
-    guard let text = try? text.get(),
-      let section = text.split(separator: "\n## ").first(where: {
-        $0.hasPrefix("Recipes\n")
-      })
-    else { return [] }
+    let section = (try? text.get())?.split(separator: "\n## ").first {
+      $0.hasPrefix("Recipes\n")
+    }
+    let others = (try? guides.get()) ?? []
+    return (section.map { recipes(in: $0, of: "README.md") } ?? [])
+      + others.flatMap { recipes(in: $0.1[...], of: $0.0) }
+  }()
+
+  /// Each fenced block of shell commands, named by the bold words or the heading before it.
+  private static func recipes(in text: Substring, of page: String) -> [Recipe] {
     var title = ""
-    return section.split(separator: "```sh\n").enumerated().compactMap { index, part in
+    return text.split(separator: "```sh\n").enumerated().compactMap { index, part in
       let pieces = part.split(separator: "\n```", maxSplits: 1)
       let words = index == 0 ? part : pieces.last ?? ""
       let script = index == 0 ? nil : pieces.first
-      defer { if let bold = words.matches(of: #/\*\*(.+?)\*\*/#).last { title = String(bold.1) } }
-      return script.map { Recipe(title: title, script: String($0)) }
+      defer {
+        if let match = words.matches(of: #/\*\*(.+?)\*\*|(?:^|\n)##+ ([^\n]+)/#).last {
+          title = String(match.1 ?? match.2 ?? "")
+        }
+      }
+      return script.map { Recipe(page: page, title: title, script: String($0)) }
     }
-  }()
+  }
 
-  @Test func thereAreRecipes() { #expect(Self.recipes.count >= 12) }
+  @Test func thereAreRecipes() throws {
+    #expect(Self.recipes.count { $0.page == "README.md" } >= 12)
+    #expect(Self.recipes.allSatisfy { !$0.title.isEmpty })
+    // None of a guide is overlooked.
+    for (name, text) in try Self.guides.get() {
+      let blocks = text.split(separator: "\n").count { $0 == "```sh" }
+      #expect(Self.recipes.count { $0.page == name } == blocks, "\(name)")
+    }
+    #expect(Self.recipes.count { $0.page != "README.md" } >= 20)
+  }
 
   @Test("does what it says", arguments: recipes)
   func recipe(_ recipe: Recipe) throws {
