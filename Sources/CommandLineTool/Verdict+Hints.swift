@@ -282,8 +282,9 @@ extension Verdict {
       if delivered == 1 || types.isEmpty { return TransportHint.unproven(delivered) }
       if let words = wrongType(types, wish) { return words }
       return
-        "\(delivered.counted("packet")) came that look like none of \(codecs); if "
-        + "they are encrypted (SRTP), give the key with --srtp-key-file"
+        "\(delivered.counted("packet")) came that look like none of \(codecs); say --codec and "
+        + "--payload-type if they are, or give the key of SRTP with --srtp-key-file if they are "
+        + "encrypted"
     }
     return wish.hints.first(.silence, status)
       ?? "nothing came: check the sender's address and port, and the firewall"

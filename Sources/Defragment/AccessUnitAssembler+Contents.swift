@@ -82,7 +82,10 @@ extension AccessUnitAssembler {
     // A stream that was joined in the middle of a picture.
     if lastPicture == nil, draft.hasPicture, !draft.hasBeginning { draft.noteDamage(.lostPackets) }
     lastLength = draft.bytes.readableBytes
-    if draft.hasPicture { lastPicture = draft.time }
+    if draft.hasPicture {
+      lastPicture = draft.time
+      if draft.damage == nil, !draft.isBehindLoss { markers.noteWholePicture() }
+    }
     if let slice = draft.slice, draft.parameterSetTypes != 0 || draft.isRandomAccess {
       let bytes = draft.bytes.getSlice(
         at: draft.bytes.readerIndex + slice.offset, length: slice.length)

@@ -42,12 +42,22 @@ struct MarkerTrust: Sendable {
   private var endsInSlice = false
   private(set) var mark: Mark?
 
-  private var haveCome = false
+  /// How many whole pictures may end without a marker before it counts as no longer set.
+  private static let patience = 3
+  /// How many whole pictures have ended since the last marker came, with the one behind which it
+  /// was; `nil` before the first.
+  private var picturesSinceMarker: Int?
 
   var isRefuted: Bool { standing == .refuted }
 
-  /// Whether pictures have had markers behind them, and none has continued after one.
-  var areUsed: Bool { haveCome && !isRefuted }
+  /// Whether pictures have markers behind them, and none has continued after one.
+  var areUsed: Bool {
+    guard !isRefuted, let picturesSinceMarker else { return false }
+    return picturesSinceMarker <= Self.patience
+  }
+
+  /// Notes that a picture has ended of which nothing is missing, so that no marker is either.
+  mutating func noteWholePicture() { picturesSinceMarker? += 1 }
 
   mutating func noteUnit(isPicture: Bool) { endsInSlice = isPicture }
 
@@ -60,7 +70,7 @@ struct MarkerTrust: Sendable {
   /// Notes the marker behind `draft`, which has a picture, and returns whether it is believed.
   mutating func noteMarker(behind draft: AccessUnitDraft) -> Bool {
     endsInSlice = false
-    haveCome = true
+    picturesSinceMarker = 0
     mark = Mark(behind: draft)
     if leavesSlicesUnmarked { standing = .proven }
     return switch standing {

@@ -93,12 +93,14 @@ extension PayloadFormat {
 
   /// The heads of the entries of an aggregation packet, each preceded by a 16-bit length, up to the
   /// first that does not fit; `nil` if there is none, or if anything but zeros follows them.
+  ///
+  /// A start code before an entry is not part of it.
   public static func heads(ofEntries entries: ByteBuffer) -> [NALUnitHead]? {
     var rest = entries
     var heads: [NALUnitHead] = []
     while let length = rest.readInteger(as: UInt16.self), length > 0 {
       guard let entry = rest.readSlice(length: Int(length)) else { return nil }
-      heads.append(NALUnitHead(of: entry))
+      heads.append(NALUnitHead(of: entry.behindStartCode))
     }
     return heads.isEmpty || rest.readableBytesView.contains { $0 != 0 } ? nil : heads
   }

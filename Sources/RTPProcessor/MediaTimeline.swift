@@ -15,6 +15,8 @@ struct MediaTimeline: Sendable {
 
   /// The newest timestamp seen, or `nil` before the first.
   private(set) var newest: UInt32?
+  /// Whether a timestamp has been below an earlier one, as those of B pictures are.
+  private(set) var stepsBack = false
 
   /// The time of `timestamp`, unwrapped to the value nearest to the previous packet.
   mutating func place(_ timestamp: UInt32, arrival: Instant) -> MediaTime {
@@ -25,7 +27,11 @@ struct MediaTimeline: Sendable {
       ticks = Int64(timestamp)
     }
     last = (timestamp, ticks, arrival)
-    if !isRecent(timestamp) { newest = timestamp }
+    if !isRecent(timestamp) {
+      newest = timestamp
+    } else if timestamp != newest {
+      stepsBack = true
+    }
     return MediaTime(ticks: ticks, timescale: clockRate)
   }
 

@@ -55,8 +55,23 @@ extension RTPProcessor {
     case .stray:
       statistics.unconfirmed += 1
     }
-    if isReadyToTakeOver(prospects[index], at: arrival) { promote(at: index) }
+    if isReadyToTakeOver(prospects[index], at: arrival) {
+      promote(at: firstToTakeOver(upTo: index, at: arrival))
+    }
     return .probation
+  }
+
+  /// Which prospect takes over where the one at `index`, of which a packet has come, is ready to.
+  ///
+  /// After a silence it is the oldest that is ready, as when time has passed without a packet: a
+  /// sender that changes its SSRC twice meanwhile is followed through all of them, and nobody gets
+  /// ahead by sending at the right moment. Only what continues the current source comes before.
+  private func firstToTakeOver(upTo index: Int, at arrival: Instant) -> Int {
+    let newest = prospects[index]
+    guard claim(of: newest) == .succession, let first = newest.first,
+      source?.goesOn(with: first.packet) == false
+    else { return index }
+    return prospects[..<index].firstIndex { isReadyToTakeOver($0, at: arrival) } ?? index
   }
 
   /// Accepts a first source whose packet RTCP confirms: a stream may have only one.

@@ -262,9 +262,11 @@ public struct RTPProcessor: Sendable {
   ///   - isWhole: whether the sender has certainly sent no more, so that a single packet may be all
   ///     of the stream.
   public mutating func finish(at now: Instant? = nil, isWhole: Bool = false) {
-    let only = isWhole && source == nil && prospects.count == 1 ? prospects.startIndex : nil
-    let validated = prospects.firstIndex { $0.isConfirmed && isAlone($0, at: now) }
-    if let index = validated ?? only { promote(at: index) }
+    if isWhole, source == nil, prospects.count == 1 { promote(at: prospects.startIndex) }
+    // What succeeds the current source may have a successor itself.
+    while let index = prospects.firstIndex(where: { $0.isConfirmed && isAlone($0, at: now) }) {
+      promote(at: index)
+    }
     releaseEverything()
     while !prospects.isEmpty { dismiss(at: 0) }
   }

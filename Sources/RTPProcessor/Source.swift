@@ -117,7 +117,9 @@ struct Source: Sendable {
       let newest = timeline.newest.flatMap(timeline.time(of:))
     else { return false }
     let step = time.ticks.subtractingSaturating(newest.ticks)
-    return (0...2 * Int64(timeline.clockRate)).contains(step)
+    // As many times with B pictures as without, so that a stranger hits them no more often.
+    let second = Int64(timeline.clockRate)
+    return (timeline.stepsBack ? -second...second : 0...2 * second).contains(step)
   }
 
   /// Continues under another SSRC with the same numbering: Uniview cameras change the SSRC with

@@ -22,9 +22,9 @@ enum DigestAlgorithm: Int, Sendable, Hashable, Comparable, CaseIterable {
     left.rawValue < right.rawValue
   }
 
-  /// The hash of `text` in UTF-8, in lower-case hexadecimal; `nil` only when memory is exhausted or
-  /// OpenSSL is not allowed to compute it, as MD5 where only FIPS 140 is.
-  func hexadecimal(of text: String) -> String? { digest(of: Array(text.utf8))?.hexadecimal }
+  /// The hash of `bytes` in lower-case hexadecimal; `nil` only when memory is exhausted or OpenSSL
+  /// is not allowed to compute it, as MD5 where only FIPS 140 is.
+  func hexadecimal(of bytes: [UInt8]) -> String? { digest(of: bytes)?.hexadecimal }
 
   /// The hash of `bytes`; `nil` in the same cases.
   func digest(of bytes: [UInt8]) -> [UInt8]? {

@@ -11,6 +11,8 @@ public struct TransportCounters: Sendable, Hashable {
   public var carriage: Carriage?
   /// Whether the server asked for a digest of the password (RFC 7616).
   public var hasUsedDigest = false
+  /// The methods of RTSP upon which, sent as a keep-alive, the server closed the connection.
+  var fatalKeepAlives: Set<String> = []
   /// What the far end did that is not as it should be and was tolerated, each a sentence for the
   /// person who looks after it; at most ``maximumDiagnostics``, see ``note(_:)``.
   public var diagnostics: [TransportDiagnostic] = []
@@ -57,6 +59,7 @@ public struct TransportCounters: Sendable, Hashable {
     sum.localAddress = localAddress ?? earlier.localAddress
     sum.carriage = carriage ?? earlier.carriage
     sum.hasUsedDigest = hasUsedDigest || earlier.hasUsedDigest
+    sum.fatalKeepAlives.formUnion(earlier.fatalKeepAlives)
     sum.delivered += earlier.delivered
     sum.deliveredBytes += earlier.deliveredBytes
     sum.empty += earlier.empty

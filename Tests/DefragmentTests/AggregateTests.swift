@@ -48,6 +48,20 @@ struct AggregateTests {
     }
   }
 
+  @Test(
+    "A start code before each entry (V380), behind a loss", arguments: Material.all,
+    [[0, 0, 1], [0, 0, 0, 1]] as [[UInt8]])
+  func startCodes(_ material: Material, _ code: [UInt8]) throws {
+    var bench = try Bench(material.codec)
+    bench.push(material.slice, marker: true)
+    let units = material.parameterSets + [material.keySlice]
+    let payload = Packetizer(codec: material.codec).aggregate(units.map { code + $0 })
+    bench.push(payload, at: 3000, marker: true, lost: 1)
+    #expect(bench.accessUnits.last?.hex == units.map(\.hex))
+    #expect(bench.accessUnits.last?.integrity == .whole)
+    #expect(bench.statistics.troubles == 0)
+  }
+
   @Test("Stray bytes and padding after the last entry", arguments: Material.all)
   func strayBytes(_ material: Material) throws {
     for stray in [[0], [7], [0, 0], [0, 0, 0, 0, 0]] as [[UInt8]] {

@@ -43,6 +43,13 @@ struct EntryPointTests {
       testDescription: "a sequence parameter set behind a start code",
       payload: "00000001 6742c01e8c8d40501ed00f08846a", expected: (true, true)),
     Case(
+      testDescription: "parameter sets behind start codes in a STAP-A",
+      payload: "78 0012 00000001 6742c01e8c8d40501ed00f08846a 0008 00000001 68ce3c80",
+      expected: (true, true)),
+    Case(
+      testDescription: "an AP with a key picture behind a start code",
+      payload: "6001 000a 00000001 2601af010203", expected: (false, true)),
+    Case(
       testDescription: "an AP with the video parameter set behind a delimiter",
       payload: "6001 0003 460150 \(videoSet)", expected: (true, true)),
     Case(
@@ -70,12 +77,32 @@ struct EntryPointTests {
       ("78 \(sequenceSet) \(pictureSet) 00000000", "h264"),
       ("00000001 6742c01e8c8d40501ed00f08846a", "h264"),
       ("7c01 0405", "h264"), ("6201 01 0405", "h265"), ("6001 \(videoSet) 0000", "h265"),
+      ("78 0008 00000001 68ce3c80", "h264"), ("09f0 00000001 419a22", "h264"),
+      // The first fragments of byte streams, and of parameter sets.
+      ("1c89 f0 00000001 6742", "h264"), ("7c87 42c01e8c8d", "h264"),
+      ("6201 a3 50 00000001 0201d0", "h265"), ("6201 a0 0c01ffff", "h265"),
     ])
   func recognize(_ payload: String, _ name: String) {
     var recognizer = FormatRecognizer()
     var stream = Stream()
     recognizer.observe(stream.packet(bytes(payload)).packet)
     #expect(recognizer.result?.codec.name == name)
+  }
+
+  @Test(
+    "What other traffic may look like tells no codec",
+    arguments: [
+      // Delimiters behind which nothing follows, or no unit.
+      "09f0", "09f0 00000001", "1c89 f0 000001", "1c89 f0 5a5a5a5a", "1c89 f1 00000001 6742",
+      "6202 a3 50 00000001",
+      // Another profile; first and last fragment at once; not the first.
+      "7c87 05c01e8c8d", "7cc7 42c01e8c8d", "7c07 42c01e8c8d", "6201 e3 50", "6201 23 50",
+    ])
+  func recognizeNothing(_ payload: String) {
+    var recognizer = FormatRecognizer()
+    var stream = Stream()
+    recognizer.observe(stream.packet(bytes(payload)).packet)
+    #expect(recognizer.result == nil)
   }
 
   @Test("A recovery point is a place to begin", arguments: Material.all)

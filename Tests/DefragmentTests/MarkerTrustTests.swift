@@ -198,6 +198,43 @@ struct MarkerTrustTests {
     #expect(bench.accessUnits.map(\.units.count) == [1, 1, 2, 1])
   }
 
+  @Test(
+    "Markers stop in the middle of a stream: the last picture is whole", arguments: Material.all)
+  func markersStop(_ material: Material) throws {
+    let bench = try Self.bench(material, unmarked: 6)
+    #expect(bench.accessUnits.count == 11)
+    #expect(bench.accessUnits.allSatisfy { $0.integrity == .whole })
+  }
+
+  @Test("A stream that is cut off ends with an unfinished picture", arguments: Material.all, 1...3)
+  func cutOff(_ material: Material, unmarked: Int64) throws {
+    let bench = try Self.bench(material, unmarked: unmarked)
+    #expect(bench.accessUnits.last?.damage == .unfinished)
+    #expect(bench.accessUnits.dropLast().allSatisfy { $0.integrity == .whole })
+  }
+
+  @Test("Markers that are lost have not stopped", arguments: Material.all)
+  func markersAreLost(_ material: Material) throws {
+    let bench = try Self.bench(material, unmarked: 6, lost: 1)
+    #expect(bench.accessUnits.last?.damage == .unfinished)
+  }
+
+  /// Five pictures with markers and `unmarked` without, before each of which `lost` packets are
+  /// missing.
+  private static func bench(
+    _ material: Material, unmarked: Int64, lost: Int = 0
+  ) throws -> Bench {
+    var bench = try Bench(material.codec, isSwift: true)
+    for set in material.parameterSets { bench.push(set) }
+    bench.push(material.keySlice, marker: true)
+    for ticks in 1..<5 + unmarked {
+      let isMarked = ticks < 5
+      bench.push(material.slice, at: ticks * 3000, marker: isMarked, lost: isMarked ? 0 : lost)
+    }
+    bench.flush()
+    return bench
+  }
+
   /// Two fields are two access units (H.264 §3.1), whose packets have one timestamp.
   @Test("Two fields with one time, with a marker between them or not", arguments: [true, false])
   func fields(isMarked: Bool) throws {

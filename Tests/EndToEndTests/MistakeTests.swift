@@ -228,6 +228,26 @@ struct MistakeTests {
     #expect(last.contains("only RTCP came, and no media"), "\(receiver.standardError)")
   }
 
+  /// Slices alone may be of H.264, of another codec, or encrypted.
+  @Test func packetsThatShowNoCodecMayBeOfTheOneThatIsSaid() throws {
+    let (receiver, port) = try CommandTests.listener(["--timeout", "1"])
+    let program = """
+      import itertools, socket, time
+      sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+      for number in itertools.count():
+          header = bytes([0x80, 96, number >> 8 & 255, number & 255]) + bytes([7] * 8)
+          sender.sendto(header + bytes([0x41, 0x9a] + [7] * 50), ("127.0.0.1", \(port)))
+          time.sleep(0.02)
+      """
+    let sender = try RunningProcess("/usr/bin/python3", ["-c", program])
+    #expect(try receiver.waitForExit() == 4, "\(receiver.standardError)")
+    withExtendedLifetime(sender) {}
+    let last = receiver.standardError.split(separator: "\n").last ?? ""
+    for option in ["--codec", "--payload-type", "--srtp-key-file"] {
+      #expect(last.contains(option), "\(receiver.standardError)")
+    }
+  }
+
   /// A sender whose source stops at once.
   @Test(arguments: [
     (#"\x80\x60\0\1%020d"#, "1 packet came, too few to tell what it carries"),

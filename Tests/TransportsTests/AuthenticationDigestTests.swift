@@ -1,3 +1,4 @@
+import NIOCore
 import Testing
 
 @testable import Transports
@@ -86,6 +87,37 @@ struct AuthenticationDigestTests {
       try response(
         to: #"Digest realm="cam", nonce="n1", "# + parameters, user: "admin", password: "12345",
         uri: "rtsp://cam/1", clientNonce: "c1", count: 0x2A) == expected)
+  }
+
+  /// Cameras have a name for a realm, in UTF-8, Latin-1 or GBK.
+  ///
+  /// Computed with Python's hashlib.
+  @Test(
+    arguments: [
+      (Array("Kamera T\u{FC}r".utf8), "222b481b1388afd1d4143b1098151969"),
+      ([0x43, 0x61, 0x6D, 0xE9, 0x72, 0x61], "019f688fae2f16d98573e9728b92f574"),
+      ([0xC9, 0xE3, 0xCF, 0xF1, 0xCD, 0xB7], "b5c56c04bf3566160b2722a6bf8504e3"),
+    ] as [([UInt8], String)]
+  )
+  func aRealmIsAnsweredByteForByte(realm: [UInt8], expected: String) throws {
+    let start = "RTSP/1.0 401 No\r\nWWW-Authenticate: Digest nonce=\"n\", realm=\""
+    var bytes = ByteBuffer(bytes: Array(start.utf8) + realm + Array("\"\r\n\r\n".utf8))
+    var reader = RTSPMessageReader()
+    guard case .message(.response(let refusal)) = try reader.read(from: &bytes) else {
+      Issue.record("no response")
+      return
+    }
+    let challenges = AuthenticationChallenge.parse(refusal.headers.all("WWW-Authenticate"))
+    let challenge = try #require(challenges.first.flatMap { DigestChallenge($0) })
+    let field = try #require(
+      challenge.authorization(
+        for: Credentials(user: "user", password: "pass"), method: "GET", uri: "u",
+        clientNonce: "c", count: 1))
+    var request = RTSPRequest(method: "GET", uri: "u")
+    request.headers.add("Authorization", field)
+    let sent = Array(request.encoded().readableBytesView)
+    #expect(sent.contains(Array("realm=\"".utf8) + realm + Array("\"".utf8)))
+    #expect(sent.contains(Array("response=\"\(expected)\"".utf8)))
   }
 
   @Test func theFieldSaysWhatTheChallengeAskedAndNoMore() throws {

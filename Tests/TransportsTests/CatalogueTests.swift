@@ -155,6 +155,16 @@ struct CatalogueTests {
     #expect(options.rtsp.lowerTransport == .automatic)
   }
 
+  @Test func aKeepAliveUponWhichTheServerHungUpIsNotSentAgain() {
+    var earlier = TransportCounters()
+    earlier.fatalKeepAlives = ["GET_PARAMETER"]
+    var former = TransportCounters()
+    former.fatalKeepAlives = ["SET_PARAMETER"]
+    var options = TransportOptions()
+    TransportKind.rtsp.learn(&options, former.added(to: earlier))
+    #expect(options.rtsp.fatalKeepAlives == ["GET_PARAMETER", "SET_PARAMETER"])
+  }
+
   @Test(arguments: [
     ("rtsp://camera/", nil, true), ("camera/live", "rtsp", true), ("camera.sdp", nil, true),
     ("rtp://:5004", nil, false), (":5004", "rtp", false), ("udp://camera:5004", nil, false),

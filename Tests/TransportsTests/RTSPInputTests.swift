@@ -124,6 +124,32 @@ import Testing
   }
 
   @Test(
+    "garbage behind each frame costs none that is whole, with and without losses",
+    arguments: [[0x00], [0xFF, 0x24], Array("nonsense $$$$ RTSP".utf8)], [1, 3] as [UInt16])
+  func garbageEverywhere(_ garbage: [UInt8], _ step: UInt16) throws {
+    let numbers = (0..<40 as Range<UInt16>).map { 65_500 &+ $0 &* step }
+    let report = [0x24, 1, 0, 28, 0x80, 200, 0, 6, 1, 2, 3, 4] + [UInt8](repeating: 7, count: 20)
+    var stream: [UInt8] = []
+    for number in numbers { stream += Self.frame(0, sequence: number) + garbage + report + garbage }
+    for size in [1, 7, 1000, 1 << 20] {
+      let (found, _) = try take(stream.chunked(by: size))
+      let media = found.filter { if case .frame(channel: 0, _) = $0 { true } else { false } }
+      #expect(media.compactMap(\.sequenceNumber) == numbers.map { Int($0) }, "in parts of \(size)")
+      #expect(found.count == 80)
+    }
+  }
+
+  @Test("behind garbage, a frame of another source needs an element behind it")
+  func strangersInGarbage() throws {
+    var stranger = Self.frame(0, sequence: 2)
+    stranger[12] = 9
+    for behind in [[0x00] + Self.frame(0, sequence: 3), Self.frame(0, sequence: 3)] {
+      let (found, _) = try take([Self.frame(0, sequence: 1) + [0x00] + stranger + behind])
+      #expect(found.compactMap(\.sequenceNumber) == (behind[0] == 0 ? [1, 3] : [1, 2, 3]))
+    }
+  }
+
+  @Test(
     "a frame that is cut short costs itself alone",
     arguments: [1, 60, 100, 121], [1 << 20, 700, 131])
   func shortFrame(_ missing: Int, _ size: Int) throws {

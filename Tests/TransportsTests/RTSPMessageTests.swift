@@ -26,6 +26,15 @@ struct RTSPMessageTests {
     #expect(String(buffer: response.encoded()) == "RTSP/1.0 200 OK\r\nCSeq: 9\r\n\r\n")
   }
 
+  /// Also UTF-8 of a character that stands for a byte elsewhere.
+  @Test(
+    arguments: [
+      Array("T\u{FC}r 門".utf8), [0x54, 0xFC, 0x72], Array("\u{F7E9}".utf8), Array(0x20...0xFF),
+    ] as [[UInt8]])
+  func theBytesOfAFieldOutliveItsText(bytes: [UInt8]) {
+    #expect(String(headerBytes: bytes).headerBytes == bytes)
+  }
+
   /// Every text of a message that a server or a person may have a part in.
   @Test(arguments: ["\r\nX: y", "\nX: y", "\rX: y", "\0X: y", "\u{7F}X: y", "\r\n\r\n$X: y"])
   func nothingInAMessageBeginsAnotherLine(text: String) {

@@ -24,6 +24,9 @@ struct Reply: Sendable {
   }
 
   static let ok = Reply()
+  /// An answer to OPTIONS that lists what keeps a session alive.
+  static let methods = ok.with(
+    "Public", "OPTIONS, DESCRIBE, SETUP, PLAY, TEARDOWN, GET_PARAMETER, SET_PARAMETER")
   /// No answer, and the connection stays open.
   static let silence = Reply(isMissing: true)
   /// No answer, and the connection is closed.
@@ -103,7 +106,7 @@ struct Reply: Sendable {
 struct Conversation {
   /// For each method, the answers to its first request, its second and so on.
   ///
-  /// The last answer is repeated. Methods not listed get 200.
+  /// The last answer is repeated. Methods not listed get 200, and OPTIONS a list of methods.
   typealias Script = [String: [Reply]]
 
   var session: RTSPSession
@@ -131,6 +134,7 @@ struct Conversation {
   /// Whether no sockets can be opened.
   var hasNoPorts = false
   var mediaWithoutPorts: Set<Int> = []
+  var sendsAnswersTwice = false
 
   private var script: Script
   private var counts: [String: Int] = [:]
@@ -192,7 +196,11 @@ struct Conversation {
       while let action = session.nextAction() { execute(action) }
       guard !answers.isEmpty else { return }
       let (reply, request) = answers.removeFirst()
-      if !reply.isMissing { session.receive(reply.response(to: request), at: now) }
+      if !reply.isMissing {
+        for _ in 0..<(sendsAnswersTwice ? 2 : 1) {
+          session.receive(reply.response(to: request), at: now)
+        }
+      }
       if reply.closes {
         answers.removeAll()
         session.connectionClosed(at: now)
@@ -267,7 +275,7 @@ struct Conversation {
     requests.append(request)
     times.append(milliseconds)
     transcript.append("\(request.method) \(request.uri)")
-    let replies = script[request.method] ?? [.ok]
+    let replies = script[request.method] ?? [request.method == "OPTIONS" ? .methods : .ok]
     let count = counts[request.method, default: 0]
     counts[request.method] = count + 1
     let reply = replies.indices.contains(count) ? replies[count] : replies.last ?? .silence

@@ -337,6 +337,53 @@ struct RTSPSessionDialogueTests {
     #expect(conversation.reports == [.sessionIdentifierChanged])
   }
 
+  /// H264DVR gives each SETUP another one.
+  @Test(
+    "of several identifiers the one that the server knows is used",
+    arguments: [
+      ("first", ["-", "first", "second", "first"], ["third", "first"]),
+      ("third", ["-", "first", "second"], ["third"]),
+    ])
+  func identifiersThatChange(known: String, setUps: [String], plays: [String]) throws {
+    let refusal = Reply.status(454, "Session Not Found")
+    let answers = ["first", "second", "third"].enumerated().map { place, name in
+      Reply.setUp("RTP/AVP/TCP;interleaved=\(2 * place)-\(2 * place + 1)", session: name)
+    }
+    let knowsFirst = known == "first"
+    var conversation = try Conversation([
+      "DESCRIBE": [
+        .description(
+          "m=video 0 RTP/AVP 96", "a=rtpmap:96 H264/90000", "a=control:track1",
+          "m=audio 0 RTP/AVP 0", "a=control:track2", "m=audio 0 RTP/AVP 8", "a=control:track3")
+      ],
+      "SETUP": knowsFirst ? [answers[0], answers[1], refusal, answers[2]] : answers,
+      "PLAY": knowsFirst ? [refusal, .ok] : [.ok],
+    ])
+    conversation.run(milliseconds: 35_000)
+    #expect(conversation.values(of: "Session", in: "SETUP") == setUps)
+    #expect(conversation.values(of: "Session", in: "PLAY") == plays)
+    #expect(conversation.values(of: "Session", in: "GET_PARAMETER") == [known])
+    #expect(conversation.reports == [.sessionIdentifierChanged])
+    #expect(conversation.end == nil)
+  }
+
+  /// 454 may mean the URL too.
+  @Test func aServerThatKnowsNoIdentifierWithTheURLGetsTheLatestWithAnother() throws {
+    var conversation = try Conversation([
+      "DESCRIBE": [.audioAndVideo],
+      "SETUP": [
+        .setUp("RTP/AVP/TCP;interleaved=0-1", session: "first"),
+        .setUp("RTP/AVP/TCP;interleaved=2-3", session: "second"),
+      ],
+      "PLAY": [.status(454), .status(454), .ok],
+    ])
+    conversation.run()
+    #expect(conversation.values(of: "Session", in: "PLAY") == ["second", "first", "second"])
+    let urls = conversation.requests.filter { $0.method == "PLAY" }.map(\.uri)
+    #expect(urls[0] == urls[1] && urls[1] != urls[2])
+    #expect(conversation.transcript.last == "playing")
+  }
+
   @Test func aServerWithoutSessionIdentifiersIsPlayed() throws {
     var conversation = try Conversation([
       "DESCRIBE": [.oneVideo], "SETUP": [.setUp("RTP/AVP/TCP;interleaved=0-1", session: nil)],
@@ -369,6 +416,18 @@ struct RTSPSessionDialogueTests {
     conversation.run()
     #expect(conversation.end == nil)
     #expect(conversation.reports == [.unexpectedResponse])
+  }
+
+  /// A copy of the answer to OPTIONS is no description.
+  @Test func aServerThatSendsEachAnswerTwiceIsPlayed() throws {
+    var conversation = try Conversation(["DESCRIBE": [.oneVideo], "SETUP": [.tcp]])
+    conversation.sendsAnswersTwice = true
+    conversation.run(milliseconds: 65_000)
+    #expect(
+      conversation.methods
+        == ["OPTIONS", "DESCRIBE", "SETUP", "PLAY", "GET_PARAMETER", "GET_PARAMETER"])
+    #expect(conversation.reports == [.unexpectedResponse])
+    #expect(conversation.end == nil)
   }
 
   @Test func provisionalResponsesAnnounceTheAnswer() throws {

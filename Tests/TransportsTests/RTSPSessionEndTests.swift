@@ -35,6 +35,26 @@ struct RTSPSessionEndTests {
     #expect((conversation.methods.last == "TEARDOWN") == (method == "PLAY"))
   }
 
+  /// The media has come since SETUP; the answer to PLAY comes when the stream has begun.
+  @Test func aServerThatSendsAndAnswersPlayLateIsPlayed() throws {
+    var conversation = try Conversation(
+      Self.script.merging(["PLAY": [.silence]]) { _, silence in silence })
+    for _ in 0..<120 {
+      conversation.run(milliseconds: 100)
+      _ = conversation.session.route(channel: 0, at: conversation.now)
+    }
+    #expect(conversation.end == nil)
+    #expect(conversation.transcript.last == "playing")
+    let play = try #require(conversation.requests.last)
+    conversation.session.receive(Reply.ok.response(to: play), at: conversation.now)
+    conversation.run(milliseconds: 30_000)
+    #expect(conversation.reports == [.unexpectedResponse])
+    #expect(conversation.methods.suffix(2) == ["PLAY", "GET_PARAMETER"])
+    conversation.stopPackets()
+    conversation.run(milliseconds: 10_000)
+    #expect(conversation.end == .failed(.mediaStopped(seconds: 5)))
+  }
+
   @Test func aStreamThatNeverBeginsIsGivenUpAfterFiveSeconds() throws {
     var conversation = try Conversation(Self.script, packetEvery: nil)
     conversation.run(milliseconds: 60_000)

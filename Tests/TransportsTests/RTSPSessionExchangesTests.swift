@@ -8,6 +8,12 @@ struct RTSPSessionExchangesTests {
     RTSPExchanges.Exchange(purpose: purpose, request: RTSPRequest(method: "X", uri: "*"))
   }
 
+  private static func response(_ sequence: Int?) -> RTSPResponse {
+    var response = RTSPResponse(status: 200, reason: "OK")
+    if let sequence { response.headers.add("CSeq", String(sequence)) }
+    return response
+  }
+
   private static func exchanges(_ purposes: RTSPExchanges.Purpose...) -> RTSPExchanges {
     var exchanges = RTSPExchanges()
     for purpose in purposes { _ = exchanges.begin(exchange(purpose), deadline: nil) }
@@ -29,11 +35,24 @@ struct RTSPSessionExchangesTests {
   )
   func aResponseBelongsTo(exchanges: RTSPExchanges, sequence: Int?, expected: String) {
     var exchanges = exchanges
-    switch exchanges.take(answeredBy: sequence) {
+    switch exchanges.take(answeredBy: Self.response(sequence)) {
     case .answer(let exchange): #expect("answer \(exchange.purpose)" == expected)
     case .guess(let exchange): #expect("guess \(exchange.purpose)" == expected)
     case .unrelated: #expect("unrelated" == expected)
     }
+  }
+
+  @Test func aCopyOfAnAnswerBelongsToNothing() {
+    var exchanges = Self.exchanges(.options)
+    _ = exchanges.take(answeredBy: Self.response(1))
+    _ = exchanges.begin(Self.exchange(.describe), deadline: nil)
+    for _ in 0..<2 {
+      guard case .unrelated = exchanges.take(answeredBy: Self.response(1)) else {
+        Issue.record("it is taken for another answer")
+        return
+      }
+    }
+    #expect(exchanges.awaited?.purpose == .describe)
   }
 
   @Test func keepAlivesThatAreNeverAnsweredAreForgottenAndWhatIsAwaitedIsNot() {
@@ -41,7 +60,7 @@ struct RTSPSessionExchangesTests {
     for _ in 0..<1000 { _ = exchanges.begin(Self.exchange(.keepAlive), deadline: nil) }
     #expect(exchanges.awaited?.purpose == .play)
     var count = 0
-    while case .guess = exchanges.take(answeredBy: nil) { count += 1 }
+    while case .guess = exchanges.take(answeredBy: Self.response(nil)) { count += 1 }
     #expect(count == 8)
   }
 

@@ -65,13 +65,76 @@ struct RTSPSessionKeepAliveTests {
       ("OPTIONS,DESCRIBE,SETUP,PLAY,SET_PARAMETER", "SET_PARAMETER"),
       ("OPTIONS, SET_PARAMETER, get_parameter", "GET_PARAMETER"),
       ("OPTIONS, DESCRIBE, SETUP, PLAY, TEARDOWN", "OPTIONS"), ("DESCRIBE", "OPTIONS"),
-      ("", "GET_PARAMETER"), (" , ", "GET_PARAMETER"),
+      ("", "OPTIONS"), (" , ", "OPTIONS"),
     ]
   )
   func theMethodIsOneThatPublicLists(field: String, method: String) throws {
     let conversation = try play(["OPTIONS": [.ok.with("Public", field)]], seconds: 35)
     #expect(keepAlives(conversation) == ["30 \(method)"])
   }
+
+  /// Some close the connection upon GET_PARAMETER, and do not say that they do not know it.
+  @Test(arguments: [Reply.ok, .status(501)])
+  func aServerThatListsNoMethodsIsAskedForItsOptions(answer: Reply) throws {
+    let conversation = try play(
+      ["OPTIONS": [answer, .ok], "GET_PARAMETER": [.close]], seconds: 100)
+    #expect(keepAlives(conversation) == ["30 OPTIONS", "60 OPTIONS", "90 OPTIONS"])
+    #expect(conversation.end == nil)
+  }
+
+  @Test func aServerThatListsNoMethodsAndRefusesItsOptionsGetsWhatTheStandardIntends() throws {
+    let conversation = try play(["OPTIONS": [.status(501)]], seconds: 65)
+    #expect(
+      keepAlives(conversation) == ["30 OPTIONS", "30 GET_PARAMETER", "60 GET_PARAMETER"])
+    #expect(conversation.end == nil)
+  }
+
+  // MARK: Servers that close the connection upon one
+
+  @Test(
+    arguments: [
+      ([], "GET_PARAMETER"), (["GET_PARAMETER"], "SET_PARAMETER"),
+      (["GET_PARAMETER", "SET_PARAMETER"], "OPTIONS"),
+    ] as [(Set<String>, String)])
+  func aServerThatHangsUpUponOneGetsAnotherOnTheNextConnection(
+    earlier: Set<String>, method: String
+  ) throws {
+    var conversation = try Conversation(
+      [
+        "DESCRIBE": [.oneVideo], "SETUP": [.tcp], "OPTIONS": [.methods, .close],
+        "GET_PARAMETER": [.close], "SET_PARAMETER": [.close],
+      ]
+    ) { $0.fatalKeepAlives = earlier }
+    conversation.run(milliseconds: 100_000)
+    #expect(keepAlives(conversation) == ["30 \(method)"])
+    #expect(conversation.end == .failed(.brokenOff))
+    #expect(conversation.reports == [.closedUponKeepAlive(method: method)])
+  }
+
+  @Test func aServerThatHangsUpUponEachOfThemGetsNone() throws {
+    var conversation = try Conversation(["DESCRIBE": [.oneVideo], "SETUP": [.tcp]]) {
+      $0.fatalKeepAlives = ["GET_PARAMETER", "SET_PARAMETER", "OPTIONS"]
+    }
+    conversation.run(milliseconds: 100_000)
+    #expect(keepAlives(conversation).isEmpty)
+    #expect(conversation.end == nil)
+  }
+
+  /// It has restarted, or has never answered any.
+  @Test(arguments: [(Reply.ok, Int64(30_000)), (.silence, 32_001)])
+  func aServerThatHangsUpAtAnotherTimeDoesNotDoSoBecauseOfOne(
+    answer: Reply, milliseconds: Int64
+  ) throws {
+    var conversation = try play(["GET_PARAMETER": [answer]], seconds: 1)
+    conversation.run(milliseconds: milliseconds - 1000)
+    #expect(keepAlives(conversation).count == 1)
+    conversation.session.connectionClosed(at: conversation.now)
+    conversation.run()
+    #expect(conversation.end == .failed(.brokenOff))
+    #expect(conversation.reports.isEmpty)
+  }
+
+  // MARK: Servers that refuse them
 
   @Test func aRefusedMethodIsReplacedByTheNextAtOnce() throws {
     let conversation = try play(
@@ -90,7 +153,7 @@ struct RTSPSessionKeepAliveTests {
     let refusal = Reply.status(454, "Session Not Found")
     let conversation = try play(
       [
-        "OPTIONS": [.ok, refusal], "GET_PARAMETER": [refusal], "SET_PARAMETER": [refusal],
+        "OPTIONS": [.methods, refusal], "GET_PARAMETER": [refusal], "SET_PARAMETER": [refusal],
       ], seconds: 600)
     #expect(conversation.end == nil)
     #expect(keepAlives(conversation).count == 22)
@@ -171,7 +234,7 @@ struct RTSPSessionKeepAliveTests {
     let stale = #"Digest realm="r", nonce="b", qop="auth", stale=true"#
     var conversation = try Conversation(
       [
-        "OPTIONS": [.challenge(challenge), .ok], "DESCRIBE": [.oneVideo], "SETUP": [.tcp],
+        "OPTIONS": [.challenge(challenge), .methods], "DESCRIBE": [.oneVideo], "SETUP": [.tcp],
         "GET_PARAMETER": [.challenge(stale), .ok],
       ], credentials: Credentials(user: "u", password: "p"))
     conversation.run(milliseconds: 70_000)
@@ -187,7 +250,7 @@ struct RTSPSessionKeepAliveTests {
     let challenge = #"Digest realm="r", nonce="a", qop="auth""#
     var conversation = try Conversation(
       [
-        "OPTIONS": [.challenge(challenge), .ok], "DESCRIBE": [.oneVideo], "SETUP": [.tcp],
+        "OPTIONS": [.challenge(challenge), .methods], "DESCRIBE": [.oneVideo], "SETUP": [.tcp],
         "GET_PARAMETER": [.challenge(challenge)],
       ], credentials: Credentials(user: "u", password: "p"))
     conversation.run(milliseconds: 600_000)

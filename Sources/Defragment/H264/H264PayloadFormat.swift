@@ -70,10 +70,13 @@ struct H264PayloadFormat: PayloadFormat {
   }
 
   /// Adds an entry of an aggregation packet, which must be a plain NAL unit.
+  ///
+  /// V380 cameras put start codes into payloads of each kind, also before an entry.
   private func add(
     _ entry: ByteBuffer, number: UInt16?, ticksLater: UInt32 = 0,
     into units: inout NALUnitCollector
   ) {
+    let entry = entry.behindStartCode
     let type = NALUnitHead(of: entry)[0] & 0x1F
     guard entry.readableBytes == 0 || (1...23).contains(type) else {
       units.statistics.reservedTypes += 1
@@ -198,23 +201,50 @@ struct H264PayloadFormat: PayloadFormat {
     // The ends of a sequence and of the stream are nothing but a header.
     if 10...11 ~= type(of: head) { return .possible }
     guard head.count >= 2 else { return .no }
-    let importance = head[0] & 0x60
     switch head[0] & 0x1F {
-    case 7:
-      let profiles: [UInt8] = [66, 77, 88, 100, 110, 118, 122, 128, 244, 44]
-      return importance != 0 && profiles.contains(head[1]) ? .certain : .no
-    case 1, 5, 6, 8...15, 19, 20: return .possible
+    case 7: return isSequenceParameterSet(head[0], profile: head[1]) ? .certain : .no
+    case 9: return isFollowedDelimiter(payload.dropping(bytes: 1)) ? .certain : .possible
+    case 1, 5, 6, 8, 10...15, 19, 20: return .possible
     case 24:
       let entries = heads(ofEntries: payload.dropping(bytes: 1))
       return entries?.allSatisfy { (1...23).contains(type(of: $0)) } == true ? .certain : .no
     case 28:
       // Not both start and end, no reserved bit, and a slice inside: nothing else looks like this.
       // Asked of each access unit, so without an array.
-      let inner = head[1] & 0x1F
-      let isPlausible = (inner == 1 || inner == 5) && head[1] & 0xE0 != 0xC0
+      let isFirst = head[1] & 0xE0 == 0x80
+      let isPlausible =
+        switch head[1] & 0x1F {
+        case 1, 5: head[1] & 0xE0 != 0xC0
+        // Amatek AR-N3222F cameras fragment whole byte streams, which begin with these.
+        case 7: isFirst && isSequenceParameterSet(head[0], profile: head[2])
+        case 9: isFirst && isFollowedDelimiter(payload.dropping(bytes: 2))
+        default: false
+        }
       return isPlausible ? .certain : .possible
     default: return .no
     }
+  }
+
+  /// Whether `profile` behind the type of a sequence parameter set is one that is in use, and
+  /// `header` says that others need the unit (§7.4.1).
+  private static func isSequenceParameterSet(_ header: UInt8, profile: UInt8) -> Bool {
+    switch profile {
+    case 66, 77, 88, 100, 110, 118, 122, 128, 244, 44: header & 0x60 != 0
+    default: false
+    }
+  }
+
+  /// Whether `body` is that of a delimiter (§7.3.2.4), and another unit follows behind a start
+  /// code, as where V380 cameras put several units into one payload.
+  private static func isFollowedDelimiter(_ body: ByteBuffer) -> Bool {
+    guard let content = body.getInteger(at: body.readerIndex, as: UInt8.self),
+      content & 0x1F == 0x10
+    else { return false }
+    let rest = body.dropping(bytes: 1)
+    let unit = rest.behindStartCode
+    let head = NALUnitHead(of: unit)
+    return unit.readableBytes < rest.readableBytes && head[0] & 0x80 == 0
+      && (1...23).contains(type(of: head))
   }
 
   static func isEntryPoint(_ payload: ByteBuffer, parameterSetsKnown: Bool) -> Bool {

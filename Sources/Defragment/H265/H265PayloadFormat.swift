@@ -80,8 +80,10 @@ struct H265PayloadFormat: PayloadFormat {
     }
   }
 
-  /// Adds an entry of an aggregation packet, which must be a plain NAL unit.
+  /// Adds an entry of an aggregation packet, which must be a plain NAL unit; before it may be a
+  /// start code.
   private func add(_ entry: ByteBuffer, number: UInt16?, into units: inout NALUnitCollector) {
+    let entry = entry.behindStartCode
     guard entry.readableBytes != 1 else { return units.noteMalformed() }
     guard Self.type(of: NALUnitHead(of: entry)) < 48 else {
       units.statistics.reservedTypes += 1
@@ -238,7 +240,10 @@ struct H265PayloadFormat: PayloadFormat {
         ? .certain : .possible
     case 49:
       let inner = head[2] & 0x3F
-      let isPlausible = inner < 10 || (16...21).contains(inner)
+      let isPlausible =
+        inner < 10 || (16...21).contains(inner)
+        // Amatek AR-N3222F cameras fragment whole byte streams, which begin with these.
+        || (32...35).contains(inner) && head[1] == 1 && head[2] & 0x80 != 0
       return isPlausible && head[2] & 0xC0 != 0xC0 ? .certain : .possible
     case 19, 20, 21: return head[1] == 1 && head[2] & 0x80 != 0 ? .certain : .possible
     case 0...9, 16...18, 38...40, 50: return .possible

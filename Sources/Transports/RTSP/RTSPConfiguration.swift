@@ -45,6 +45,8 @@ public struct RTSPConfiguration: TransportOption, Hashable {
   public var silence: Duration? = .seconds(5)
   /// The credentials to use when the URL contains none.
   public var credentials: Credentials?
+  /// The methods of keep-alives upon which the server closed earlier connections.
+  var fatalKeepAlives: Set<String> = []
   /// Whether the password may be sent in clear to a server that asks for that.
   ///
   /// False once the server has asked for a digest, so that nobody in between can ask for less.

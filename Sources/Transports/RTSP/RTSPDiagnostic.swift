@@ -12,7 +12,8 @@ public enum RTSPDiagnostic: Sendable, Hashable {
   case wrongSequence
   /// A response that answers no request.
   case unexpectedResponse
-  /// The session's identifier changed; the latest counts.
+  /// The session's identifier changed; the latest counts, or the first where the server does not
+  /// know the latest.
   case sessionIdentifierChanged
   /// A response to SETUP without a session's identifier.
   case sessionIdentifierMissing
@@ -37,6 +38,8 @@ public enum RTSPDiagnostic: Sendable, Hashable {
   case streamWithoutURL(media: Int)
   /// The server refused this method as a keep-alive.
   case keepAliveRefused(method: String)
+  /// The server closed the connection just after a keep-alive of this method, without an answer.
+  case closedUponKeepAlive(method: String)
   /// The server refused a keep-alive in HTTP behind RTCP, of which none is sent any more.
   case feedbackMisread
   /// Data came on a channel of no stream.
@@ -77,6 +80,9 @@ extension RTSPDiagnostic: CustomStringConvertible {
       return
         "the description has no URL for stream \(media) (a=control); the others play without it"
     case .keepAliveRefused(let method): return "\(method) was refused as a keep-alive"
+    case .closedUponKeepAlive(let method):
+      return "the server closed the connection upon the keep-alive \(method); "
+        + "the next connection does without it"
     case .feedbackMisread:
       return "a keep-alive in HTTP was refused, perhaps because of the reports before it; "
         + "no more are sent"

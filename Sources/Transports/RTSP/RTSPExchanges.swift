@@ -21,6 +21,8 @@ struct RTSPExchanges: Sendable {
     /// The request without the fields that change with each attempt: CSeq and Authorization.
     let request: RTSPRequest
     var attempts = Authenticator.Attempts()
+    /// When it was sent, the last time.
+    var sent: Instant?
     fileprivate(set) var sequence = 0
     fileprivate(set) var deadline: Instant?
   }
@@ -39,7 +41,12 @@ struct RTSPExchanges: Sendable {
   /// When the awaited response is overdue.
   var deadline: Instant? { awaited?.deadline }
 
+  /// The latest keep-alive without an answer.
+  var keepAlive: Exchange? { outstanding.last { $0.purpose == .keepAlive } }
+
   private var outstanding: [Exchange] = []
+  /// The latest response, if it had the CSeq of its request.
+  private var latest: RTSPResponse?
   /// GStreamer's and other servers do not repeat a CSeq below 1.
   private var nextSequence = 1
 
@@ -58,9 +65,14 @@ struct RTSPExchanges: Sendable {
     return exchange.sequence
   }
 
-  /// Removes and returns the request that a response with this CSeq answers.
-  mutating func take(answeredBy sequence: Int?) -> Match {
+  /// Removes and returns the request that a response answers.
+  mutating func take(answeredBy response: RTSPResponse) -> Match {
+    // A copy of an answer is none to the request that followed it.
+    guard response != latest else { return .unrelated }
+    let sequence = response.headers["CSeq"].flatMap { Int($0) }
+    latest = nil
     if let index = outstanding.firstIndex(where: { $0.sequence == sequence }) {
+      latest = response
       return .answer(outstanding.remove(at: index))
     }
     // TP-Link's C520WS answers a keep-alive with the previous CSeq. Other senders with a wrong CSeq

@@ -39,12 +39,23 @@ struct RTSPFrameEvidence: Sendable {
   /// The payload types seen so far, one bit for each.
   private var payloadTypes: (UInt64, UInt64) = (0, 0)
 
-  /// Learns from a packet that came in order.
-  mutating func learn(from packet: ByteBuffer) {
-    guard packet.readableBytes >= RTPPacket.minimumLength,
-      let second = packet.getInteger(at: packet.readerIndex + 1, as: UInt8.self),
+  /// The source on each channel.
+  private var sources = [Source?](repeating: nil, count: 256)
+
+  /// Who sends RTP on a channel, and the number of its latest packet.
+  private struct Source: Sendable {
+    let identifier: UInt32
+    let number: UInt16
+  }
+
+  /// Learns from a packet that was accepted.
+  mutating func learn(from packet: ByteBuffer, on channel: UInt8) {
+    guard
+      let (_, second, number, _, identifier) = packet.getMultipleIntegers(
+        at: packet.readerIndex, as: (UInt8, UInt8, UInt16, UInt32, UInt32).self),
       !Self.controlTypes.contains(second)
     else { return }
+    sources[Int(channel)] = Source(identifier: identifier, number: number)
     let type = second & 0x7F
     if type < 64 {
       payloadTypes.0 |= 1 << UInt64(type)
@@ -75,11 +86,35 @@ struct RTSPFrameEvidence: Sendable {
 
   /// Whether the bytes at `index`, directly after garbage, are a frame with this header.
   ///
-  /// After garbage everything about a frame must fit.
+  /// After garbage everything about a frame must fit: an element follows it, or it continues what
+  /// came on its channel, since garbage may follow every frame.
   func judge(_ header: RTSPFrameHeader, at index: Int, of bytes: ByteBuffer) -> Judgement {
     let judgement = fits(header, at: index, of: bytes)
     guard judgement == .yes else { return judgement }
-    return Self.endsOrBeginsElement(at: index + header.frameLength, of: bytes)
+    let continuation = continues(header, at: index, of: bytes)
+    return continuation == .no
+      ? Self.endsOrBeginsElement(at: index + header.frameLength, of: bytes) : continuation
+  }
+
+  /// Whether a frame that fits is of a known source: the next RTP on its channel, or so nearly that
+  /// only loss lies between, or RTCP of the source of any channel.
+  private func continues(
+    _ header: RTSPFrameHeader, at index: Int, of bytes: ByteBuffer
+  ) -> Judgement {
+    let start = index + RTSPFrameHeader.length
+    guard
+      let (_, second, number) = bytes.getMultipleIntegers(
+        at: start, as: (UInt8, UInt8, UInt16).self)
+    else { return .undecided }
+    let isControl = Self.controlTypes.contains(second)
+    guard let identifier = bytes.getInteger(at: start + (isControl ? 4 : 8), as: UInt32.self) else {
+      return .undecided
+    }
+    if isControl { return sources.contains { $0?.identifier == identifier } ? .yes : .no }
+    guard let source = sources[Int(header.channel)], source.identifier == identifier else {
+      return .no
+    }
+    return (1..<Self.maximumStep).contains(number &- source.number) ? .yes : .no
   }
 
   /// Whether a frame is on a channel that was set up and holds RTP or RTCP of a known kind; its
@@ -120,6 +155,8 @@ struct RTSPFrameEvidence: Sendable {
     return half & 1 << UInt64(payloadType & 63) != 0
   }
 
+  /// The largest step of sequence numbers by which a source continues (RFC 3550 A.1).
+  private static let maximumStep: UInt16 = 3000
   /// RTCP packet types; read as RTP they would be payload types from 72 on (RFC 5761 §4).
   private static let controlTypes: ClosedRange<UInt8> = 200...207
   /// The length in bytes of the shortest RTCP packet that names its sender.

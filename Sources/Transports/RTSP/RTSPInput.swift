@@ -172,7 +172,7 @@ struct RTSPInput: Sendable {
   private mutating func element(_ header: RTSPFrameHeader, _ frame: ByteBuffer) -> RTSPElement {
     var packet = frame
     packet.moveReaderIndex(forwardBy: RTSPFrameHeader.length)
-    evidence.learn(from: packet)
+    evidence.learn(from: packet, on: header.channel)
     return .frame(channel: header.channel, packet)
   }
 

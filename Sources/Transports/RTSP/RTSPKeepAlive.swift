@@ -4,23 +4,34 @@ internal import RTPWire
 ///
 /// No method works with all servers: RFC 2326 §10.8 intends GET_PARAMETER, some cameras know only
 /// SET_PARAMETER or OPTIONS, and the list in `Public` is not always true. So the first listed
-/// method is used, and after a refusal the next one, down to OPTIONS, which is kept.
+/// method is used, and after a refusal the next one, down to OPTIONS, which is kept. A server that
+/// lists nothing gets OPTIONS first, as from FFmpeg, GStreamer, live555 and gortsplib: some close
+/// the connection upon what they do not know.
 struct RTSPKeepAlive: Sendable {
-  /// When to send the next one; `nil` before the session plays.
+  /// When to send the next one; `nil` before the session plays, and when there is no method.
   private(set) var due: Instant?
 
-  /// The method to send.
-  var method: String { methods.first ?? Self.lastMethod }
+  /// The method to send; `nil` when there is none that may be used.
+  var method: String? { methods.first }
 
-  private var methods = Self.allMethods
+  private var methods: [String]
+  private let avoided: Set<String>
   private var interval = Self.longestInterval
+
+  /// Makes one that never uses the methods of `avoided`.
+  init(avoiding avoided: Set<String> = []) {
+    self.avoided = avoided
+    methods = Self.unlistedMethods.filter { !avoided.contains($0) }
+  }
 
   /// Takes over the methods listed in `Public`, if that field is present (RFC 2326 §12.28).
   mutating func adopt(methods listed: String?) {
     guard let listed else { return }
     let names = listed.uppercased().split { $0 == "," || $0 == " " || $0 == "\t" }.map(String.init)
     guard !names.isEmpty else { return }
-    methods = Self.allMethods.filter { names.contains($0) || $0 == Self.lastMethod }
+    methods = Self.allMethods.filter {
+      (names.contains($0) || $0 == Self.lastMethod) && !avoided.contains($0)
+    }
   }
 
   /// Takes over the session's timeout in seconds (§12.37).
@@ -31,7 +42,9 @@ struct RTSPKeepAlive: Sendable {
   }
 
   /// Records that a request was sent; any request keeps the session alive.
-  mutating func sent(at now: Instant) { due = now.advanced(by: interval) }
+  mutating func sent(at now: Instant) {
+    due = methods.isEmpty ? nil : now.advanced(by: interval)
+  }
 
   /// Records that the server refused `method`; the next method is tried at once.
   mutating func refused(_ method: String, at now: Instant) {
@@ -45,6 +58,8 @@ struct RTSPKeepAlive: Sendable {
 
   private static let lastMethod = "OPTIONS"
   private static let allMethods = ["GET_PARAMETER", "SET_PARAMETER", lastMethod]
+  /// Those of a server that does not say what it knows.
+  private static let unlistedMethods = ["OPTIONS", "GET_PARAMETER"]
   /// The default session timeout is 60 s (§12.37); routers keep idle connections for longer.
   private static let longestInterval = Duration.seconds(30)
   /// A timeout of one second must not cause a flood of requests.

@@ -30,7 +30,7 @@ extension ByteBuffer {
   /// Writes a line without control characters, so that no text from a server or a user can start
   /// another line.
   private mutating func writeLine(_ text: String) {
-    writeBytes(text.utf8.filter { $0 >= 0x20 && $0 != 0x7F })
+    writeBytes(text.headerBytes.filter { $0 >= 0x20 && $0 != 0x7F })
     writeStaticString("\r\n")
   }
 }

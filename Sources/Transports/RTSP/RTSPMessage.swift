@@ -6,7 +6,7 @@ internal import NIOCore
 struct RTSPHeaders: Sendable, Hashable {
   struct Field: Sendable, Hashable {
     var name: String
-    /// Without white space around it.
+    /// Without white space around it; see ``Swift/String/init(headerBytes:)``.
     var value: String
   }
 

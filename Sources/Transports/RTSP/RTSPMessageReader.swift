@@ -132,7 +132,7 @@ struct RTSPMessageReader: Sendable {
 
   private mutating func readHeader(_ line: [UInt8]) throws(RTSPError) {
     // Control characters have no meaning in a field, and NUL ends strings in other programs.
-    let text = String(decoding: line.filter { $0 >= 0x20 || $0 == 0x09 }, as: UTF8.self)
+    let text = String(headerBytes: line.filter { $0 >= 0x20 || $0 == 0x09 })
     if line.first == 0x20 || line.first == 0x09, !headers.fields.isEmpty {
       return headers.continueLast(with: text.trimmed)
     }

@@ -142,8 +142,12 @@ final class RTSPReceiver: PacketReceiver {
       for ports in ports.values { ports.punch() }
       becomeOpen()
     case .report(let diagnostic):
+      switch diagnostic {
       // Also where the other way never gets as far as to play.
-      if diagnostic == .udpSilent { count.carriage = .tcp }
+      case .udpSilent: count.carriage = .tcp
+      case .closedUponKeepAlive(let method): count.fatalKeepAlives.insert(method)
+      default: break
+      }
       count.note(TransportDiagnostic(diagnostic.description, isWarning: diagnostic.isWarning))
     case .end(let end): finish(end)
     }

@@ -7,8 +7,7 @@ extension RTSPSession {
     // '100 Continue' only announces the answer (RFC 2326 §11.1).
     guard phase != .ended, response.status >= 200 else { return }
     hasBeenAnswered = true
-    let sequence = response.headers["CSeq"].flatMap { Int($0) }
-    switch exchanges.take(answeredBy: sequence) {
+    switch exchanges.take(answeredBy: response) {
     case .answer(let exchange): receive(response, to: exchange, at: now)
     case .guess(let exchange):
       report(.wrongSequence)
@@ -53,6 +52,7 @@ extension RTSPSession {
     formerAttempts = nil
     isSetUp = false
     identifier = nil
+    identifiers = nil
     lastMedia = nil
     phase = .connecting(until: now.advanced(by: Self.connectDeadline))
     perform(.connect(url, through: tunnel()))
@@ -105,7 +105,8 @@ extension RTSPSession {
         tunnelAttempts = Authenticator.Attempts()
         authenticator.move(with: target.hasSameOrigin(as: origin) ? credentials : nil)
         hasAskedOptions = false
-        (keepAlive, feedback) = (RTSPKeepAlive(), .unjudged)
+        keepAlive = RTSPKeepAlive(avoiding: configuration.fatalKeepAlives)
+        feedback = .unjudged
         reconnections = 0
       }
       url = target

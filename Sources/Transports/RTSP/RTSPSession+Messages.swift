@@ -26,6 +26,7 @@ extension RTSPSession {
       exchange.purpose == .teardown
       ? exchange.deadline ?? now.advanced(by: Self.teardownDeadline)
       : now.advanced(by: Self.responseDeadline)
+    exchange.sent = now
     let sequence = exchanges.begin(exchange, deadline: deadline)
     var request = RTSPRequest(method: exchange.request.method, uri: exchange.request.uri)
     request.headers.add("CSeq", String(sequence))
@@ -45,8 +46,19 @@ extension RTSPSession {
   /// Sends the next keep-alive; no answer is needed while media flows.
   mutating func sendKeepAlive(at now: Instant) {
     keepAlive.sent(at: now)
+    guard let method = keepAlive.method else { return }
     // Some cameras answer it only on the URL of the whole presentation.
-    send(.keepAlive, keepAlive.method, to: aggregateURL, at: now)
+    send(.keepAlive, method, to: aggregateURL, at: now)
+  }
+
+  /// The keep-alive because of which the server may have closed the connection at `now`.
+  ///
+  /// rtsp-simple-server 0.19 closes it upon SET_PARAMETER, which it does not know.
+  func keepAliveToBlame(at now: Instant) -> String? {
+    guard let exchange = exchanges.keepAlive, let sent = exchange.sent,
+      sent.duration(to: now) <= Self.keepAliveSuspicion
+    else { return nil }
+    return exchange.request.method
   }
 
   // MARK: The server's

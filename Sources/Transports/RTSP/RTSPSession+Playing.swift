@@ -68,6 +68,7 @@ extension RTSPSession {
   private mutating func recover(
     from response: RTSPResponse, to exchange: RTSPExchanges.Exchange, at now: Instant
   ) {
+    if changeIdentifier(after: response) { return requestSetUp(at: now) }
     if response.mayMeanURL, setups.tryNextURL() {
       report(.controlURLRewritten)
       return requestSetUp(at: now)
@@ -115,6 +116,7 @@ extension RTSPSession {
     _ response: RTSPResponse, to exchange: RTSPExchanges.Exchange, at now: Instant
   ) {
     guard response.isSuccess else {
+      if changeIdentifier(after: response) { return play(at: now) }
       guard response.mayMeanURL, aggregateURLs.count > 1 else {
         return refuse(response, to: exchange, at: now)
       }
@@ -123,6 +125,11 @@ extension RTSPSession {
       return play(at: now)
     }
     adoptSession(of: response)
+    playBegan(at: now)
+  }
+
+  /// The server plays: it has said so, or sends.
+  mutating func playBegan(at now: Instant) {
     phase = .playing(since: now)
     keepAlive.sent(at: now)
     perform(.playing)
@@ -144,7 +151,22 @@ extension RTSPSession {
     // The H264DVR gives every SETUP another identifier.
     if let identifier, identifier != session.identifier { report(.sessionIdentifierChanged) }
     identifier = session.identifier
+    identifiers = (identifiers?.first ?? session.identifier, session.identifier)
     keepAlive.adopt(timeout: session.timeout)
+  }
+
+  /// Goes from the latest identifier back to the first, where the server does not know the latest
+  /// (§11.3.5), or to the latest again, where it does not know the first either.
+  ///
+  /// FFmpeg and retina keep the first one, so it is known to the servers that they play.
+  ///
+  /// - Returns: whether the request is worth another attempt with the first.
+  private mutating func changeIdentifier(after refusal: RTSPResponse) -> Bool {
+    guard refusal.status == 454, let (first, latest) = identifiers, first != latest else {
+      return false
+    }
+    identifier = identifier == latest ? first : latest
+    return identifier == first
   }
 }
 

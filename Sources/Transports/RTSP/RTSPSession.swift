@@ -14,14 +14,16 @@ struct RTSPSession: Sendable {
   var tunnelAttempts = Authenticator.Attempts()
   var phase: Phase
   var exchanges = RTSPExchanges()
-  var keepAlive = RTSPKeepAlive()
+  var keepAlive: RTSPKeepAlive
   var feedback = Feedback.unjudged
   var setups: RTSPSetups
   var redirections: Redirections
   /// Whether the server has set up something that needs a TEARDOWN.
   var isSetUp = false
-  /// The session's identifier, if the server gave one.
+  /// The session's identifier that requests have, if the server gave one.
   var identifier: String?
+  /// The first and the latest identifier that the server gave.
+  var identifiers: (first: String, latest: String)?
   /// The URLs for PLAY and later requests, in the order in which they are tried.
   var aggregateURLs: [String] = []
   var hasAskedOptions = false
@@ -81,6 +83,7 @@ struct RTSPSession: Sendable {
     origin = url
     authenticator = Authenticator(
       credentials: credentials, allowsBasic: configuration.allowsBasic, randomness: randomness)
+    keepAlive = RTSPKeepAlive(avoiding: configuration.fatalKeepAlives)
     setups = RTSPSetups(carrier: configuration.lowerTransport.firstCarrier(isSecure: url.isSecure))
     redirections = Redirections(from: url)
     phase = .ended
@@ -124,7 +127,9 @@ struct RTSPSession: Sendable {
       connect(at: now)
       formerAttempts = attempts
     case .settingUp: end(.failed(.connectionClosed))
-    case .playing: end(.failed(.brokenOff))
+    case .playing:
+      if let method = keepAliveToBlame(at: now) { report(.closedUponKeepAlive(method: method)) }
+      end(.failed(.brokenOff))
     }
   }
 
@@ -212,6 +217,13 @@ struct RTSPSession: Sendable {
     }
     if let late = exchanges.awaited, let due = exchanges.deadline, due <= now {
       guard late.purpose != .teardown else { return end(.finished) }
+      // A server that sends the stream plays it, whatever becomes of its answer.
+      if late.purpose == .play, let lastMedia,
+        lastMedia.duration(to: now) <= Self.responseDeadline
+      {
+        exchanges.abandon()
+        return playBegan(at: now)
+      }
       return fail(
         .noResponse(
           method: late.request.method, seconds: Self.responseDeadline.wholeSeconds), at: now)
@@ -287,6 +299,8 @@ struct RTSPSession: Sendable {
   static let teardownDeadline = Duration.seconds(1)
   /// How long to wait for media over UDP before the stream is moved into the connection.
   static let udpPatience = Duration.seconds(3)
+  /// A server that closes the connection because of a keep-alive does so as soon as it has read it.
+  static let keepAliveSuspicion = Duration.seconds(2)
   /// After so long a play, a redirect is no part of a circle of them.
   static let steadyPlay = Duration.seconds(10)
   /// How often a server may close the connection during set-up.

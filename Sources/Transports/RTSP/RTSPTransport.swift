@@ -124,6 +124,7 @@ extension TransportKind {
         options.rtsp.lowerTransport = .tcp
       }
       if former.hasUsedDigest { options.rtsp.allowsBasic = false }
+      options.rtsp.fatalKeepAlives.formUnion(former.fatalKeepAlives)
     }
     kind.counters = TransportCounter.ofSockets + TransportCounter.ofRTSP
     kind.hints = TransportHint.ofSockets

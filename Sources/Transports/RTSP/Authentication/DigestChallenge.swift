@@ -68,5 +68,5 @@ struct DigestChallenge: Sendable, Hashable {
     return field
   }
 
-  private func hash(_ text: String) -> String? { algorithm.hexadecimal(of: text) }
+  private func hash(_ text: String) -> String? { algorithm.hexadecimal(of: text.headerBytes) }
 }
