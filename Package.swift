@@ -324,8 +324,8 @@ let package = Package(
     .testTarget(
       name: "MisbehaviourTests",
       dependencies: [
-        "Receiver", "Reception", "Transports", "Bitstream", "Defragment", "RTPWire", "RTPSend",
-        "TestSupport",
+        "Receiver", "Reception", "Transports", "BlockingIO", "Bitstream", "Defragment", "RTPWire",
+        "RTPSend", "TestSupport",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
       ],

@@ -50,12 +50,3 @@ public import RTPWire
     return unsafe pthread_cond_timedwait(condition, mutex, &time) != ETIMEDOUT
   }
 }
-
-extension Instant {
-  /// The monotonic clock; read only by threads and timers, and only for deadlines.
-  package static var now: Instant {
-    var time = timespec()
-    unsafe clock_gettime(CLOCK_MONOTONIC, &time)
-    return Instant(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
-  }
-}

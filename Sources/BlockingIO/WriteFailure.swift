@@ -25,8 +25,9 @@ package enum WriteFailure: Error, Sendable, Hashable {
   /// The kernel's message.
   package var reason: String { unsafe String(cString: strerror(number)) }
 
-  /// Why `path` cannot be opened: the folder that is missing, or the kernel's message.
+  /// Why `path` cannot be opened: it is a folder, or that is missing, or the kernel's message.
   package func reason(opening path: String) -> String {
+    if case .cannotOpen(EISDIR) = self { return "it is a folder; name a file in it" }
     guard case .cannotOpen(ENOENT) = self, let slash = path.lastIndex(of: "/") else {
       return reason
     }

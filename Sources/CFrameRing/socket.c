@@ -51,6 +51,12 @@ static int lock_folder(const char *path) {
   return descriptor;
 }
 
+// Lets the group connect where the umask lets it read: connect(2) needs the right to write, which
+// usual umasks keep for the owner. Where that fails, as without /proc, the owner can still connect.
+static void share_with_group(const char *path, mode_t mode) {
+  if (mode & S_IRGRP) fchmodat(AT_FDCWD, path, (mode & 0777) | S_IWGRP, AT_SYMLINK_NOFOLLOW);
+}
+
 int frame_ring_listen(const char *path, uint64_t identity[2]) {
   struct sockaddr_un address;
   struct stat status;
@@ -78,7 +84,11 @@ int frame_ring_listen(const char *path, uint64_t identity[2]) {
       error = unlink(path) == 0 ? 0 : errno;
     }
   }
-  if (!error && (stat(path, &status) != 0 || listen(listener, backlog) != 0)) error = errno;
+  if (!error && stat(path, &status) != 0) error = errno;
+  if (!error) {
+    share_with_group(path, status.st_mode);
+    error = listen(listener, backlog) == 0 ? 0 : errno;
+  }
   if (lock >= 0) close(lock);
   if (!error) {
     identity[0] = status.st_dev;

@@ -46,6 +46,11 @@ enum FileIdentity: Hashable {
     self = .named(device: UInt64(status.st_dev), inode: UInt64(status.st_ino), name: name)
   }
 
+  static func isFolder(_ path: String) -> Bool {
+    var status = stat()
+    return unsafe stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+  }
+
   static func isPipe(_ path: String) -> Bool {
     var status = stat()
     return unsafe stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO

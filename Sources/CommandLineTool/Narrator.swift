@@ -190,8 +190,8 @@ struct Narrator {
     if let lack = delivery.boxLack, lack != boxLackSaid {
       boxLackSaid = lack
       switch lack {
-      case .walls(let names):
-        remarks.append(.warning("this system has no \(names), so the decoder's sandbox lacks it"))
+      case .walls(let reason):
+        remarks.append(.warning("the decoder's sandbox is incomplete: \(reason)"))
       case .process(let reason):
         remarks.append(.warning("pictures are decoded without a sandbox: \(reason)"))
       }

@@ -116,8 +116,7 @@ struct OutputOptions: ParsableArguments {
       }
       return format
     }
-    var status = stat()
-    if unsafe stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR {
+    if FileIdentity.isFolder(path) {
       throw ValidationError("'\(path)' is a folder; name a file in it")
     }
     // It describes itself.

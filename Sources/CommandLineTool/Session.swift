@@ -231,8 +231,9 @@ final class Session: Sendable {
     // What a camera of a fleet was waiting for when it was stopped has been said before.
     let isOfFleet = CommandLineSecrets.ofCamera != nil
     if let complaint = verdict.complaint, !isOfFleet || verdict.status != .done {
-      StandardError.say(.error(complaint + (isOfFleet ? "; it is tried again" : "")))
-      camera?.note(complaint, isWarning: true)
+      let future = isOfFleet ? "; it is tried again" : ""
+      StandardError.say(Remark(complaint.words + future, level: complaint.level))
+      camera?.note(complaint.words, isWarning: true)
     }
     if let remark = verdict.remark, !command.display.quiet { StandardError.say(remark) }
     var status = verdict.status

@@ -60,7 +60,8 @@ struct StreamList {
     if let channel = flow.channel { way += ", channel \(channel)" }
     let share = (100 * flow.lossShare).formatted(digits: 2)
     let words = [
-      way, "--ssrc \(flow.ssrcDigits)", "\(flow.packets) packets", "\(flow.lost) lost (\(share) %)",
+      way, "--ssrc \(flow.ssrcDigits)", "\(flow.packets) packets",
+      flow.repeated > 0 ? "\(flow.repeated) recorded twice" : "", "\(flow.lost) lost (\(share) %)",
       flow.jitter.map { "jitter \(($0.seconds * 1000).formatted(digits: 1)) ms" } ?? "",
       "\(flow.duration.seconds.formatted(digits: 1)) s",
     ]
@@ -94,6 +95,7 @@ struct StreamList {
     if let channel = flow.channel { line.add("channel", channel) }
     line.add("ssrc", flow.ssrc)
     line.add("packets", flow.packets)
+    line.add("repeated", flow.repeated)
     line.add("bytes", flow.bytes)
     line.add("lost", flow.lost)
     line.add("loss_percent", 100 * flow.lossShare)
@@ -146,7 +148,7 @@ extension ListedStream {
 extension FlowFigures {
   /// The share of the packets that are missing, 0 … 1.
   fileprivate var lossShare: Double {
-    let expected = packets.addingReportingOverflow(lost).partialValue
+    let expected = (packets - min(repeated, packets)).addingReportingOverflow(lost).partialValue
     return expected == 0 ? 0 : Double(lost) / Double(expected)
   }
 

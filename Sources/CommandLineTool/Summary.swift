@@ -148,7 +148,7 @@ enum Summary {
       let which = delivery.decoderRestarts > 0 ? "a" : "the first"
       text += "; \(before.counted("access unit")) came before \(which) key picture"
     }
-    text += "; " + losses(of: reception, inThisMachine: status.transport.lostLocally)
+    text += "; " + losses(of: reception, status.transport)
     if reception.reordered > 0 { text += ", \(reception.reordered) reordered" }
     if reception.duplicate > 0 { text += ", \(reception.duplicate) duplicate" }
     text += pictures(of: delivery)
@@ -188,8 +188,9 @@ enum Summary {
 
   /// Where packets were lost, and how many of them were repaired.
   private static func losses(
-    of reception: ReceptionStatistics, inThisMachine lostLocally: UInt64
+    of reception: ReceptionStatistics, _ transport: TransportCounters
   ) -> String {
+    let lostLocally = transport.lostLocally
     let repaired = reception.repaired
     // Packets lost in this machine or never sent are missing in the sequence too.
     let missing = reception.lost + repaired
@@ -206,6 +207,7 @@ enum Summary {
         ? "\(count)" : "\(count) (\((100 * Double(count) / sent).formatted(digits: 1)) %)"
     }
     var text = "\(share(network)) lost in the network"
+    if transport.isIncompleteRecording { text += " or not in the capture" }
     if lostLocally > 0 { text += ", \(share(lostLocally)) lost in this machine" }
     if leftOut > 0 { text += ", \(share(leftOut)) never sent" }
     if repaired > 0 { text += "; \(repaired) of them repaired" }

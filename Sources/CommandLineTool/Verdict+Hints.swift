@@ -29,7 +29,7 @@ extension Verdict {
     }
     guard let stream = status.stream, case .receiving(let codec, _) = stream.phase,
       stream.reception.delivered > 0
-    else { return hint(status, wish) }
+    else { return hint(report, wish) }
     let inputs = report.outputs.map(\.inputs)
     if inputs.allSatisfy({ $0 == .sound }) { return lackOfSound(report, wish) }
     guard stream.format != nil else { return lackOfParameterSets(of: codec, wish) }
@@ -261,7 +261,8 @@ extension Verdict {
   }
 
   /// Why nothing came, by the counters.
-  static func hint(_ status: Receiver.Status, _ wish: Wish) -> String {
+  static func hint(_ report: Receiver.Report, _ wish: Wish) -> String {
+    let status = report.status
     if let words = wish.hints.first(.refusal, status) { return words }
     if let words = status.stream.flatMap({ ignoredType($0.reception) }) { return words }
     if let words = wish.hints.first(.notRTP, status) ?? wish.hints.first(.otherTraffic, status) {
@@ -286,7 +287,10 @@ extension Verdict {
         + "--payload-type if they are, or give the key of SRTP with --srtp-key-file if they are "
         + "encrypted"
     }
-    return wish.hints.first(.silence, status)
-      ?? "nothing came: check the sender's address and port, and the firewall"
+    if let words = wish.hints.first(.silence, status) { return words }
+    // Whoever stops a run may not have waited, and a recording needs no network.
+    if case .stopped = report.reason { return "nothing came" }
+    return "nothing came"
+      + (wish.isLive ? ": check the sender's address and port, and the firewall" : "")
   }
 }

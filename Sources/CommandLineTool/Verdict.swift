@@ -39,7 +39,9 @@ struct Verdict {
   }
 
   let status: ExitStatus
-  let complaint: String?
+  /// What went wrong, as an error; where the run did what it could, a warning, or a word about what
+  /// it was stopped before.
+  let complaint: Remark?
   /// What is worth knowing although the run did what it could.
   private(set) var remark: String?
 
@@ -50,31 +52,34 @@ struct Verdict {
     }.first
     if let (path, error) = broken {
       status = ExitStatus(of: error.outcome)
-      complaint = error.words(about: path.shownPath)
+      complaint = .error(error.words(about: path.shownPath))
       return
     }
     if let reason = Self.distrust(report, wish) {
-      (status, complaint) = (.notTrusted, "\(wish.source): \(reason)")
+      (status, complaint) = (.notTrusted, .error("\(wish.source): \(reason)"))
       return
     }
     let (judged, words) = Self.judge(report, wish)
     if judged == .done, let frames = wish.frames, !report.reason.isFulfilment {
       status = .framesMissing
       let missing = Self.missing(frames, report.status.delivery, wish)
-      complaint = [words, missing, Self.ending(report.reason, wish)].compactMap(\.self)
-        .joined(separator: "; ")
+      complaint = .error(
+        [words, missing, Self.ending(report.reason, wish)].compactMap(\.self)
+          .joined(separator: "; "))
     } else if judged == .done, let words = Self.lackOfEnd(report) {
-      (status, complaint) = (.outputFailed, words)
+      (status, complaint) = (.outputFailed, .error(words))
     } else if judged == .done,
       let words = Self.lackOfSound(report, wish) ?? Self.lackOfPictures(report)
     {
-      (status, complaint) = (.noMedia, words)
+      (status, complaint) = (.noMedia, .error(words))
     } else if judged == .done, words == nil,
       let warning = Self.undecodable(report.status, wish)
     {
-      (status, complaint) = (.done, Remark.warning(warning).text)
+      (status, complaint) = (.done, .warning(warning))
     } else {
-      (status, complaint) = (judged, words)
+      (status, complaint) = (
+        judged, words.map { Remark($0, level: judged == .done ? .notice : .error) }
+      )
     }
     guard status == .done, let duration = wish.duration,
       let ending = Self.ending(report.reason, wish)
@@ -180,7 +185,7 @@ struct Verdict {
       return (.noMedia, nothing)
     case .noMedia(let wait):
       if let words = unusable(report.status, wish) { return (.unrecognizedMedia, words) }
-      let cause = lastFailure(report.status, wish) ?? hint(report.status, wish)
+      let cause = lastFailure(report.status, wish) ?? hint(report, wish)
       return (.noMedia, "no media within \(wait.words) s; \(cause)")
     case .mediaLost(let wait):
       if let words = unusable(report.status, wish) { return (.unrecognizedMedia, words) }

@@ -151,11 +151,11 @@ import RTPWire
   func adopt(_ unit: AccessUnit, behind sets: [ByteBuffer]) {
     note(sets)
     let units = unit.units.map { unit.bytes(of: $0) }
-    _ = reader?.order(of: units)
+    let place = reader?.order(of: units)
     decode(hidden: sets + units)
     start.noteDecoding()
     // Those behind it refer to an intact picture.
-    _ = record(of: unit)
+    _ = record(of: unit, at: place)
   }
 
   /// Goes on where `former` ended.
@@ -185,8 +185,9 @@ import RTPWire
   }
 
   /// What is known of the picture in `unit` before it is decoded.
-  private func record(of unit: AccessUnit) -> UnitRecord {
-    var condition = trail.condition(of: unit)
+  private func record(of unit: AccessUnit, at place: PictureOrder?) -> UnitRecord {
+    let lacksReference = place?.lacksReference ?? false
+    var condition = trail.condition(of: unit, lacksReference: lacksReference)
     let cause: PictureDamage? =
       switch condition {
       case .intact: nil
@@ -197,7 +198,8 @@ import RTPWire
     if condition == .concealed, !conceals { condition = .damaged }
     var record = UnitRecord(unit, condition: condition)
     record.damage = cause
-    record.isGood = approximateTrail.condition(of: unit) == .intact
+    record.isGood =
+      approximateTrail.condition(of: unit, lacksReference: lacksReference) == .intact
     return record
   }
 
@@ -220,7 +222,7 @@ import RTPWire
   /// Takes what libavcodec has finished.
   private func take(_ finished: Inside, code: Int32) {
     guard let unit = finished.unit else { return }
-    var record = record(of: unit)
+    var record = record(of: unit, at: finished.order)
     record.origin?.decodingTime = finished.decodingTime
     take(
       finished.picture, of: record, at: finished.order, position: finished.position, code: code,

@@ -5,18 +5,16 @@ import RTPWire
 /// What access units hold, and how they leave.
 extension AccessUnitAssembler {
   /// Examines the units added since the last call.
-  mutating func examineUnits(statistics: inout DefragmentStatistics) {
+  mutating func examineUnits() {
     while let index = open?.examined, let count = open?.units.count, index < count,
       let entry = open?.units[index]
     {
       open?.examined += 1
-      examine(entry, index: index, statistics: &statistics)
+      examine(entry, index: index)
     }
   }
 
-  private mutating func examine(
-    _ entry: NALUnit, index: Int, statistics: inout DefragmentStatistics
-  ) {
+  private mutating func examine(_ entry: NALUnit, index: Int) {
     guard
       let content = open.flatMap({ draft in
         draft.bytes.getSlice(
@@ -63,15 +61,13 @@ extension AccessUnitAssembler {
     }
   }
 
-  mutating func finish(statistics: inout DefragmentStatistics) {
+  mutating func finish() {
     guard let draft = open else { return }
     open = nil
-    finish(draft, statistics: &statistics)
+    finish(draft)
   }
 
-  mutating func finish(
-    _ draft: AccessUnitDraft, statistics: inout DefragmentStatistics
-  ) {
+  mutating func finish(_ draft: AccessUnitDraft) {
     var draft = draft
     guard !draft.units.isEmpty else {
       // No part of the picture was usable.

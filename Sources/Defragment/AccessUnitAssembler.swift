@@ -40,6 +40,7 @@ struct AccessUnitAssembler: Sendable {
   /// The number of missing packets is unknown.
   private var isBehindRestart = false
   var supply = ParameterSetSupply()
+  var statistics = DefragmentStatistics()
 
   init(format: any PayloadFormat.Type, limits: VideoDefragmenter.Limits) {
     self.format = format
@@ -68,12 +69,12 @@ struct AccessUnitAssembler: Sendable {
   }
 
   /// Notes packets missing before the next one; `nil` means an unknown number.
-  mutating func noteLoss(of count: Int?, statistics: inout DefragmentStatistics) {
+  mutating func noteLoss(of count: Int?) {
     if markers.areUsed {
       // A picture whose marker did not come, or may be wrong, may have continued.
       held?.noteDamage(.lostPackets)
     } else {
-      finishHeld(statistics: &statistics)
+      finishHeld()
     }
     markers.forgetMark()
     isBehindGap = true
@@ -97,9 +98,9 @@ struct AccessUnitAssembler: Sendable {
   ///
   /// Its marker still ends the access unit: str0m has sent a truncated key picture after its
   /// parameter sets, and these do not belong to the next picture.
-  mutating func noteUselessPiece(at time: MediaTime, statistics: inout DefragmentStatistics) {
+  mutating func noteUselessPiece(at time: MediaTime) {
     markers.forgetMark()
-    if held?.time == time { rejoin(statistics: &statistics) }
+    if held?.time == time { rejoin() }
     guard let draft = open, draft.time == time || !draft.hasPicture else {
       isBehindGap = true
       return
@@ -121,16 +122,16 @@ struct AccessUnitAssembler: Sendable {
   /// `head` holds its first bytes, `body` what has come after its header, `packets` in which.
   mutating func begin(
     _ head: NALUnitHead, body: ByteBuffer, time: MediaTime, arrival: Instant,
-    packets: UnitPackets?, statistics: inout DefragmentStatistics
+    packets: UnitPackets?
   ) {
     let role = format.role(of: head)
     let identity = role.isPicture ? reader?.identity(ofSlice: head, body: body) : nil
-    let isTrail = judgeMarker(role, identity, at: time, statistics: &statistics)
+    let isTrail = judgeMarker(role, identity, at: time)
     if let heldTime = held?.time {
       if heldTime != time || role.isPicture && Self.begins(role, identity, behind: held?.slices) {
-        finishHeld(statistics: &statistics)
+        finishHeld()
       } else if role.isPicture {
-        rejoin(statistics: &statistics)
+        rejoin()
       }
     } else if open?.hasPicture == true, open?.time == time, !role.isPicture, role.beginsAccessUnit {
       swap(&held, &open)
@@ -139,11 +140,11 @@ struct AccessUnitAssembler: Sendable {
       open?.time != time || Self.begins(role, identity, behind: open?.slices)
     {
       // Without a marker, its last packets may be among the missing ones.
-      finish(statistics: &statistics)
+      finish()
     } else if let draft = open, draft.time != time {
       joinNext(draft, at: time)
     }
-    dropUselessUnits(statistics: &statistics)
+    dropUselessUnits()
     if open == nil {
       let capacity = max(lastLength + lastLength / 4, 256)
       open = AccessUnitDraft(
@@ -175,8 +176,7 @@ struct AccessUnitAssembler: Sendable {
   /// Judges the last marker by the unit that follows it, and returns whether that belongs to a
   /// picture whose beginning has already come out.
   private mutating func judgeMarker(
-    _ role: NALUnitRole, _ identity: PictureIdentity?, at time: MediaTime,
-    statistics: inout DefragmentStatistics
+    _ role: NALUnitRole, _ identity: PictureIdentity?, at time: MediaTime
   ) -> Bool {
     guard let mark = markers.mark else { return false }
     let isNext = role.beginsAccessUnit && Self.begins(role, identity, behind: mark.slices)
@@ -219,7 +219,7 @@ struct AccessUnitAssembler: Sendable {
   }
 
   /// The picture continues after what followed its last slice.
-  private mutating func rejoin(statistics: inout DefragmentStatistics) {
+  private mutating func rejoin() {
     let between = open
     open = nil
     swap(&held, &open)
@@ -229,34 +229,32 @@ struct AccessUnitAssembler: Sendable {
     }
   }
 
-  private mutating func finishHeld(statistics: inout DefragmentStatistics) {
+  private mutating func finishHeld() {
     guard let picture = held else { return }
     held = nil
-    finish(picture, statistics: &statistics)
+    finish(picture)
   }
 
   /// Appends `piece` to the current unit, up to the limit.
-  mutating func append(_ piece: ByteBuffer, statistics: inout DefragmentStatistics) {
+  mutating func append(_ piece: ByteBuffer) {
     let (bounds, format) = (bounds, format)
     guard let findings = open?.append(piece, within: bounds, format: format) else { return }
-    count(findings, in: &statistics)
-    examineUnits(statistics: &statistics)
+    count(findings)
+    examineUnits()
   }
 
   /// Notes that the next piece of the current unit came in `packets`, whose time is `time`.
   mutating func note(_ packets: UnitPackets?, at time: MediaTime) { open?.note(packets, at: time) }
 
   /// Appends the header of the current unit.
-  mutating func append(header: [UInt8], statistics: inout DefragmentStatistics) {
+  mutating func append(header: [UInt8]) {
     let bounds = bounds
     guard let findings = open?.append(header: header, within: bounds) else { return }
-    count(findings, in: &statistics)
+    count(findings)
   }
 
   /// Ends the current NAL unit.
-  mutating func end(
-    isWhole: Bool, arrival: Instant, statistics: inout DefragmentStatistics
-  ) {
+  mutating func end(isWhole: Bool, arrival: Instant) {
     // Units that were sent out of decoding order come here out of arrival order.
     if let (first, last) = open.map({ ($0.firstArrival, $0.lastArrival) }) {
       open?.firstArrival = min(first, arrival)
@@ -264,28 +262,26 @@ struct AccessUnitAssembler: Sendable {
     }
     let format = format
     open?.endUnit(isWhole: isWhole, format: format)
-    examineUnits(statistics: &statistics)
+    examineUnits()
   }
 
-  private func count(
-    _ findings: AccessUnitDraft.Findings, in statistics: inout DefragmentStatistics
-  ) {
+  private mutating func count(_ findings: AccessUnitDraft.Findings) {
     statistics.embeddedUnits += UInt64(findings.embeddedUnits)
     if findings.isExcess { statistics.excessUnits += 1 }
     if findings.isOversized { statistics.oversizedUnits += 1 }
   }
 
   /// The packet that ends here had the marker bit.
-  mutating func noteMarker(statistics: inout DefragmentStatistics) {
+  mutating func noteMarker() {
     guard !markers.isRefuted else { return }
     if open?.hasPicture == true {
-      finishHeld(statistics: &statistics)
+      finishHeld()
       // The gap was before this packet.
       isBehindGap = false
       guard let draft = open, markers.noteMarker(behind: draft) else { return }
-      finish(statistics: &statistics)
+      finish()
     } else if markers.mark == nil, let draft = held, markers.noteMarker(behind: draft) {
-      finishHeld(statistics: &statistics)
+      finishHeld()
     }
   }
 
@@ -293,13 +289,13 @@ struct AccessUnitAssembler: Sendable {
   var isWaiting: Bool { markers.mark != nil && (held != nil || open?.hasPicture == true) }
 
   /// Ends the access unit that waits.
-  mutating func release(statistics: inout DefragmentStatistics) {
+  mutating func release() {
     guard isWaiting else { return }
-    if held != nil { finishHeld(statistics: &statistics) } else { finish(statistics: &statistics) }
+    if held != nil { finishHeld() } else { finish() }
   }
 
   /// A marker was set where nothing can end: no marker means anything.
-  mutating func noteMisplacedMarker(statistics: inout DefragmentStatistics) {
+  mutating func noteMisplacedMarker() {
     statistics.misplacedMarkers += 1
     markers.refute()
   }
@@ -307,27 +303,27 @@ struct AccessUnitAssembler: Sendable {
   /// Leaves out the access unit in progress, because its sender goes on.
   ///
   /// Without markers, only what follows a picture shows that it is complete.
-  mutating func leave(statistics: inout DefragmentStatistics) {
+  mutating func leave() {
     // What a marker has ended is not what its sender goes on with.
-    release(statistics: &statistics)
-    if !markers.areUsed { finishHeld(statistics: &statistics) }
+    release()
+    if !markers.areUsed { finishHeld() }
     if held != nil || open != nil { statistics.leftOut += 1 }
     (held, open) = (nil, nil)
   }
 
   /// Ends the access unit, whatever it holds.
-  mutating func flush(statistics: inout DefragmentStatistics) {
+  mutating func flush() {
     // In a stream with markers, a missing marker was in a missing packet.
     if markers.areUsed, markers.mark == nil {
       held?.noteDamage(.unfinished)
       if open?.hasPicture == true { open?.noteDamage(.unfinished) }
     }
-    finishHeld(statistics: &statistics)
+    finishHeld()
     // Supplemental information behind the last slices would begin the next picture, if one came.
     if let draft = open, !draft.units.isEmpty,
       draft.time != lastPicture || !isInformationAlone(draft)
     {
-      finish(statistics: &statistics)
+      finish()
     }
     open = nil
   }
@@ -342,7 +338,7 @@ struct AccessUnitAssembler: Sendable {
   }
 
   /// Discards a full access unit without a picture, which would never end.
-  private mutating func dropUselessUnits(statistics: inout DefragmentStatistics) {
+  private mutating func dropUselessUnits() {
     guard let draft = open, !draft.hasPicture,
       draft.isFull || draft.unitCount >= bounds.units
     else { return }

@@ -8,7 +8,11 @@ import RTPWire
 /// This is the only copy of a payload between kernel and decoder. Units sent out of decoding order
 /// first pass through a `DecodingOrderBuffer`.
 public struct NALUnitCollector: Sendable {
-  public var statistics = DefragmentStatistics()
+  /// What was counted of the stream; payload formats count in it what they find in payloads.
+  public var statistics: DefragmentStatistics {
+    get { assembler.statistics }
+    _modify { yield &assembler.statistics }
+  }
   private(set) var assembler: AccessUnitAssembler
   /// The time and position of the current packet.
   private var time: MediaTime
@@ -92,9 +96,9 @@ public struct NALUnitCollector: Sendable {
     } else {
       assembler.begin(
         NALUnitHead(header: header, body: piece), body: piece, time: time, arrival: arrival,
-        packets: takePackets(), statistics: &statistics)
-      assembler.append(header: header, statistics: &statistics)
-      assembler.append(piece, statistics: &statistics)
+        packets: takePackets())
+      assembler.append(header: header)
+      assembler.append(piece)
       state = .direct
     }
     pieces = 1
@@ -106,7 +110,7 @@ public struct NALUnitCollector: Sendable {
     // Most pieces; to look at all cases would copy the unit of the last one.
     if case .direct = state {
       assembler.note(takePackets(), at: time)
-      assembler.append(piece, statistics: &statistics)
+      assembler.append(piece)
       return
     }
     switch state {
@@ -133,7 +137,7 @@ public struct NALUnitCollector: Sendable {
     switch state {
     case .between: break
     case .direct:
-      assembler.end(isWhole: isWhole, arrival: arrival, statistics: &statistics)
+      assembler.end(isWhole: isWhole, arrival: arrival)
     case .apart(let unit, let number, let time, let packets, let isCut):
       reorder(
         unit, number: number, time: time, packets: packets, isWhole: isWhole && !isCut)
@@ -164,19 +168,19 @@ public struct NALUnitCollector: Sendable {
       // No fragmented unit ends with its first fragment (RFC 6184 §5.8), so the marker lies: some
       // senders set it on every packet.
       ignoresMarkers = true
-      assembler.noteMisplacedMarker(statistics: &statistics)
+      assembler.noteMisplacedMarker()
     }
     if ignoresMarkers { return }
     if !endsUnitsAtMarker {
       // A payloader that never sets the end bit still sets the marker.
       endUnmarked()
     }
-    assembler.noteMarker(statistics: &statistics)
+    assembler.noteMarker()
   }
 
   /// Notes `count` packets missing before the next one.
   mutating func noteLoss(of count: Int?) {
-    assembler.noteLoss(of: count, statistics: &statistics)
+    assembler.noteLoss(of: count)
     if let reordering { unitsNearLoss = reordering.reach + 1 }
   }
 
@@ -192,9 +196,9 @@ public struct NALUnitCollector: Sendable {
     while let unit = reordering?.removeFirst() { write(unit) }
     reordering?.restart()
     if isLeft {
-      assembler.leave(statistics: &statistics)
+      assembler.leave()
     } else {
-      assembler.flush(statistics: &statistics)
+      assembler.flush()
     }
   }
 
@@ -202,7 +206,7 @@ public struct NALUnitCollector: Sendable {
   var isWaiting: Bool { assembler.isWaiting }
 
   /// Ends the access unit that waits.
-  mutating func release() { assembler.release(statistics: &statistics) }
+  mutating func release() { assembler.release() }
 
   /// Whether there is a complete access unit.
   var hasUnit: Bool { assembler.hasUnit }
@@ -225,7 +229,7 @@ public struct NALUnitCollector: Sendable {
       isPicture: assembler.isPicture(unit))
     if reordering?.insert(entry, number: number) == false {
       statistics.lateUnits += 1
-      assembler.noteUselessPiece(at: time, statistics: &statistics)
+      assembler.noteUselessPiece(at: time)
     }
     while let unit = reordering?.removeNext() { write(unit) }
   }
@@ -245,9 +249,9 @@ public struct NALUnitCollector: Sendable {
   ) {
     assembler.begin(
       NALUnitHead(of: unit), body: unit.dropping(bytes: assembler.headerLength), time: time,
-      arrival: arrival, packets: packets, statistics: &statistics)
-    assembler.append(unit, statistics: &statistics)
-    assembler.end(isWhole: isWhole, arrival: arrival, statistics: &statistics)
+      arrival: arrival, packets: packets)
+    assembler.append(unit)
+    assembler.end(isWhole: isWhole, arrival: arrival)
   }
 }
 
@@ -278,12 +282,12 @@ extension NALUnitCollector {
   /// Notes that the rest of the payload has inconsistent lengths.
   public mutating func noteMalformed() {
     statistics.malformedPayloads += 1
-    assembler.noteUselessPiece(at: time, statistics: &statistics)
+    assembler.noteUselessPiece(at: time)
   }
 
   /// Notes a fragment of a unit whose beginning is missing.
   public mutating func noteOrphan() {
     statistics.orphanFragments += 1
-    assembler.noteUselessPiece(at: time, statistics: &statistics)
+    assembler.noteUselessPiece(at: time)
   }
 }

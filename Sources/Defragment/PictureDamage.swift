@@ -20,6 +20,6 @@ public enum PictureDamage: String, Sendable, Hashable, CaseIterable {
   case wrongHash = "wrong_hash"
   /// Decoding began without a key picture.
   case noKeyPicture = "no_key_picture"
-  /// It refers to pictures that are not intact.
+  /// It refers to pictures that are not intact, or that the sender left out.
   case reference
 }

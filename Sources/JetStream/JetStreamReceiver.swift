@@ -111,7 +111,7 @@ final class JetStreamReceiver: PacketReceiver {
 
   private func deliver() {
     guard case .open(let sink) = phase, !isHeld else { return }
-    let now = Instant(NIODeadline.now())
+    let now = Instant.now
     (counters[.expired], counters[.renewals]) = reading.monitor.quietly {
       ($0.expired, $0.renewals)
     }

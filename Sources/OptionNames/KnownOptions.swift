@@ -8,19 +8,27 @@ import FoundationEssentials
 package struct KnownOptions {
   /// The long ones, with their hyphens.
   package let names: Set<String>
+  /// The long ones without a value, with their hyphens.
+  private let flags: Set<String>
   /// The short ones, with their hyphen.
   private let letters: Set<String>
 
-  /// Words that are farther from each other are no slip of the fingers.
+  /// Words that are farther from each other are no slip of the fingers, and short ones are not when
+  /// half of their letters differ.
   private static let longestSlip = 3
 
   package init(of command: any ParsableCommand.Type) {
     let text = Data(command._dumpHelp().utf8)
     let tool = try? JSONDecoder().decode(Description.self, from: text)
-    let described = tool?.command.names ?? []
-    names = Set(described.filter { $0.kind == "long" }.map { "--\($0.name)" })
-    letters = Set(described.filter { $0.kind == "short" }.map { "-\($0.name)" })
+    let described = tool?.command.allArguments ?? []
+    names = Set(described.flatMap(\.longNames))
+    flags = Set(described.filter { $0.kind == "flag" }.flatMap(\.longNames))
+    letters = Set(
+      described.flatMap { $0.names ?? [] }.filter { $0.kind == "short" }.map { "-\($0.name)" })
   }
+
+  /// Whether `name` is known, and has a value.
+  package func takesValue(_ name: String) -> Bool { names.contains(name) && !flags.contains(name) }
 
   /// What is wrong with `name`; `nil` if it is known.
   package func complaint(about name: String) -> String? {
@@ -29,7 +37,11 @@ package struct KnownOptions {
       ($0.editDistance(to: name), $0) < ($1.editDistance(to: name), $1)
     }
     let longer = names.filter { $0.hasPrefix(name + "-") }.min()
-    let meant = nearest.flatMap { $0.editDistance(to: name) <= Self.longestSlip ? $0 : longer }
+    let letters = name.drop { $0 == "-" }.count
+    let meant = nearest.flatMap { nearest in
+      let slips = nearest.editDistance(to: name)
+      return slips <= Self.longestSlip && slips * 2 < letters ? nearest : longer
+    }
     return "Unknown option '\(name)'." + (meant.map { " Did you mean '\($0)'?" } ?? "")
   }
 
@@ -62,13 +74,18 @@ package struct KnownOptions {
     var arguments: [Argument]?
     var subcommands: [Command]?
 
-    var names: [Name] {
-      (arguments ?? []).flatMap { $0.names ?? [] } + (subcommands ?? []).flatMap(\.names)
+    var allArguments: [Argument] {
+      (arguments ?? []) + (subcommands ?? []).flatMap(\.allArguments)
     }
   }
 
   private struct Argument: Decodable {
+    var kind: String
     var names: [Name]?
+
+    var longNames: [String] {
+      (names ?? []).filter { $0.kind == "long" }.map { "--\($0.name)" }
+    }
   }
 
   private struct Name: Decodable {

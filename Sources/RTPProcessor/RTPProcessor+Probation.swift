@@ -136,6 +136,7 @@ extension RTPProcessor {
     let goesOn = claim == .succession && source?.goesOn(with: first.packet) ?? false
     let outage = claim == .newNumbering ? source?.missing(before: first) : nil
     let prospect = prospects.remove(at: index)
+    promotions += 1
     statistics.held -= UInt64(prospect.held.count)
     switch claim {
     case .first: break
@@ -166,6 +167,7 @@ extension RTPProcessor {
 
   private mutating func replaceSource(by prospect: Prospect, first: ReorderBuffer.Entry) {
     releaseEverything()
+    statistics.beginTransit(ofAnotherSource: prospect.ssrc != ssrc)
     let timeline =
       source?.timeline ?? formerTimeline
       ?? MediaTimeline(clockRate: max(configuration.clockRate, 1))

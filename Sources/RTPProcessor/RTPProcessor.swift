@@ -63,6 +63,8 @@ public struct RTPProcessor: Sendable {
   public static let goodbyeGrace: Duration = .milliseconds(500)
 
   var source: Source?
+  /// How often a prospect became the source, or its new numbering.
+  var promotions: UInt64 = 0
   var ready = Source.Ready()
   /// What rebuilds the packets of the current source; `nil` until there is something to rebuild
   /// from.
@@ -101,6 +103,7 @@ public struct RTPProcessor: Sendable {
     self.init(configuration: configuration)
     statistics = former.statistics
     ignoredSenderReports = former.ignoredSenderReports
+    promotions = former.promotions
     let timeline = former.source?.timeline ?? former.formerTimeline
     if timeline?.clockRate == max(configuration.clockRate, 1) { formerTimeline = timeline }
   }
@@ -113,6 +116,7 @@ public struct RTPProcessor: Sendable {
   public var reception: SourceReception? {
     var reception = source?.reception(jitter: UInt32(clamping: statistics.scaledJitter >> 4))
     reception?.lastSenderReport = lastReport
+    reception?.count = promotions
     return reception
   }
 

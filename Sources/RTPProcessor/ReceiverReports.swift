@@ -74,7 +74,8 @@ public struct ReceiverReports<Randomness: RandomNumberGenerator & Sendable>: Sen
     buffer.writeRTCPPacket(type: 201, count: UInt8(receptions.count)) { buffer in
       buffer.writeInteger(ssrc)
       for reception in receptions {
-        let former = prior.first { $0.ssrc == reception.ssrc }
+        // A new numbering has no past: init_seq of A.1 clears expected_prior and received_prior.
+        let former = prior.first { $0.ssrc == reception.ssrc && $0.count == reception.count }
         buffer.writeBlock(of: reception, since: former, at: now)
       }
     }

@@ -64,7 +64,7 @@ public struct ReceptionStatistics: Counted, Hashable {
   /// Packets of each payload type that is not the stream's.
   public internal(set) var ignoredPayloadTypes: [UInt8: UInt64] = [:]
 
-  /// Interarrival jitter in clock ticks, times 16 (RFC 3550 A.8).
+  /// Interarrival jitter of the current source in clock ticks, times 16 (RFC 3550 A.8).
   var scaledJitter: Int64 = 0
   private var lastTransit: Int32?
   /// The clock rate of the packets that the jitter was measured on; 0 before the first.
@@ -177,6 +177,13 @@ public struct ReceptionStatistics: Counted, Hashable {
     // A timestamp that jumps by more than ten seconds is a new timeline, not jitter.
     guard difference.magnitude < UInt64(clockRate) * 10 else { return }
     scaledJitter += Int64(difference.magnitude) - ((scaledJitter + 8) >> 4)
+  }
+
+  /// What comes next has transit times that do not compare with the former ones; of another source
+  /// it also has a jitter of its own (RFC 3550 A.8).
+  mutating func beginTransit(ofAnotherSource isAnother: Bool) {
+    lastTransit = nil
+    if isAnother { scaledJitter = 0 }
   }
 
   mutating func noteIgnored(payloadType: UInt8) {

@@ -158,12 +158,8 @@ struct Source: Sendable {
     let seconds = silence / .seconds(1)
     guard abs(ticks / Double(timeline.clockRate) - seconds) <= 2 + seconds / 10 else { return nil }
     let expected = Double(sent) * (silence / before)
-    let period = 65_536.0
-    let next = UInt16(truncatingIfNeeded: highest + 1)
-    let step = Double(first.packet.sequenceNumber.rawValue &- next)
-    let missing = step + period * max(0, ((expected - step) / period).rounded())
-    guard (expected * 0.7...expected * 1.4).contains(missing) else { return nil }
-    return Int(exactly: missing)
+    let next = SequenceNumber(UInt16(truncatingIfNeeded: highest + 1))
+    return next.missing(before: first.packet.sequenceNumber, expected: expected)
   }
 
   /// Whether the source seems to have begun anew with `packet`, whose number is a little ahead.

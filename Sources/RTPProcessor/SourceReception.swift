@@ -12,6 +12,9 @@ public struct SourceReception: Sendable, Hashable {
   /// The interarrival jitter in clock ticks (§6.4.1).
   public var jitter: UInt32
   public var lastSenderReport: SenderReportArrival?
+  /// How often the receiver began to count anew, with another source or another numbering of this
+  /// one: only figures of the same count compare.
+  public var count: UInt64 = 0
 
   public init(
     ssrc: UInt32, expected: Int64, received: Int64, highestSequence: UInt32, jitter: UInt32,

@@ -20,6 +20,17 @@ public struct SequenceNumber: Sendable, Hashable, RawRepresentable {
   public func distance(to other: SequenceNumber) -> Int {
     Int(Int16(truncatingIfNeeded: Int(other.rawValue) - Int(rawValue)))
   }
+
+  /// How many packets an outage took, from this number up to `first`, which came after it; `nil`
+  /// where they are not about as many as `expected` by the source's pace.
+  ///
+  /// The numbers may have wrapped meanwhile, more than once.
+  public func missing(before first: SequenceNumber, expected: Double) -> Int? {
+    let period = 65_536.0
+    let step = Double(first.rawValue &- rawValue)
+    let missing = step + period * max(0, ((expected - step) / period).rounded())
+    return expected * 0.7 <= missing && missing <= expected * 1.4 ? Int(exactly: missing) : nil
+  }
 }
 
 /// Turns 16-bit sequence numbers into 64-bit ones that never wrap (RFC 3550 A.1, `cycles`).

@@ -49,6 +49,8 @@ struct Allotment: Sendable {
   private var outputsAwaitRandomAccess = false
   /// The decoder could not use a unit although it came.
   private var hasFailed = false
+  /// Whether the last picture was not intact.
+  private var isDamaged = false
   private var freezes = FreezeMeter()
   /// When a live run began.
   private var start: Instant?
@@ -135,8 +137,18 @@ struct Allotment: Sendable {
   /// one stands as if it were repeated.
   mutating func noteSkipped(_ time: MediaTime, arrival: Instant) {
     guard !isOver else { return }
+    noteDamage(mayBeOfReference: true)
     freezes.note(time, isNew: false, arrival: arrival)
     statistics.freezes = freezes.statistics
+  }
+
+  /// Notes a picture that is not intact, because of one that it refers to or not.
+  ///
+  /// Of those that the sender left out the decoder alone knows, so that nobody has asked for a key
+  /// picture.
+  private mutating func noteDamage(mayBeOfReference: Bool) {
+    if mayBeOfReference, !isDamaged { hasFailed = true }
+    isDamaged = true
   }
 
   /// Notes what happened to the decoder's box.
@@ -158,7 +170,12 @@ struct Allotment: Sendable {
     guard !isOver else { return nil }
     statistics.frames += 1
     statistics.conditions[frame.condition, default: 0] += 1
-    if let cause = frame.damage { statistics.damages[cause, default: 0] += 1 }
+    if let cause = frame.damage {
+      statistics.damages[cause, default: 0] += 1
+      noteDamage(mayBeOfReference: cause == .reference)
+    } else if frame.origin != nil {
+      isDamaged = false
+    }
     let isNew = frame.condition != .repeated
     freezes.note(frame.time, isNew: isNew, arrival: frame.lastArrival)
     statistics.freezes = freezes.statistics

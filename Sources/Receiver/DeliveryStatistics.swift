@@ -102,8 +102,8 @@ public struct DeliveryStatistics: Counted, Hashable {
 
   /// What is missing around a decoder.
   public enum BoxLack: Sendable, Hashable {
-    /// Walls with these names.
-    case walls(String)
+    /// Some walls are missing, for this reason.
+    case walls(reason: String)
     /// There is no process of its own, for this reason.
     case process(reason: String)
   }
@@ -113,7 +113,7 @@ public struct DeliveryStatistics: Counted, Hashable {
     case .lost(let cause):
       decoderRestarts += 1
       lastDecoderLoss = cause
-    case .incomplete(let missing): boxLack = .walls(missing)
+    case .incomplete(let reason): boxLack = .walls(reason: reason)
     case .absent(let reason): boxLack = .process(reason: reason)
     case .failed: break
     }

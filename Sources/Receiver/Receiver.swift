@@ -1,4 +1,5 @@
 import Bitstream
+import BlockingIO
 public import Decode
 public import Defragment
 import NIOPosix

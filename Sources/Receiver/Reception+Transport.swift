@@ -1,4 +1,3 @@
-import NIOCore
 import RTPWire
 import Reception
 import Transports
@@ -20,12 +19,5 @@ extension Reception.CarrierEnd {
       case .failed(let error): .failed(error)
       case .closed: .closed
       }
-  }
-}
-
-extension Instant {
-  /// The monotonic clock's time now; the core gets it as a parameter.
-  static var now: Instant {
-    Instant(nanoseconds: Int64(clamping: NIODeadline.now().uptimeNanoseconds))
   }
 }

@@ -1,3 +1,4 @@
+import BlockingIO
 import NIOCore
 import RTPWire
 import Reception

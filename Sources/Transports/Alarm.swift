@@ -1,3 +1,4 @@
+import BlockingIO
 package import NIOCore
 package import RTPWire
 
@@ -15,7 +16,7 @@ package struct Alarm {
   ) {
     guard set.map({ due < $0.due }) ?? true else { return }
     set?.task.cancel()
-    let delay = TimeAmount.nanoseconds(max(0, Instant(NIODeadline.now()).nanoseconds(to: due)))
+    let delay = TimeAmount.nanoseconds(max(0, Instant.now.nanoseconds(to: due)))
     set = (due, eventLoop.assumeIsolated().scheduleTask(in: delay, ring))
   }
 

@@ -77,6 +77,8 @@ public struct FlowFigures: Sendable, Hashable {
   public var packets: UInt64
   /// Including RTP headers.
   public var bytes: UInt64
+  /// Packets that are the one before once more, as at two interfaces; ``packets`` counts them too.
+  public var repeated: UInt64
   /// Packets missing according to the sequence numbers.
   public var lost: UInt64
   /// The interarrival jitter (RFC 3550 §6.4.1); `nil` if the clock rate is unknown.

@@ -9,10 +9,16 @@ public struct TransportCounters: Sendable, Hashable {
   public var empty: UInt64 = 0
   /// How the media was carried in the end, where that is negotiated or was recorded.
   public var carriage: Carriage?
+  /// Whether a recording that is played lacks something that came, so that what is missing was
+  /// perhaps not lost.
+  public var isIncompleteRecording = false
   /// Whether the server asked for a digest of the password (RFC 7616).
   public var hasUsedDigest = false
   /// The methods of RTSP upon which, sent as a keep-alive, the server closed the connection.
   var fatalKeepAlives: Set<String> = []
+  /// The method of a request that the far end has not answered on the connection that stands; `nil`
+  /// if there is none.
+  public var unanswered: String?
   /// What the far end did that is not as it should be and was tolerated, each a sentence for the
   /// person who looks after it; at most ``maximumDiagnostics``, see ``note(_:)``.
   public var diagnostics: [TransportDiagnostic] = []
@@ -60,6 +66,7 @@ public struct TransportCounters: Sendable, Hashable {
     sum.carriage = carriage ?? earlier.carriage
     sum.hasUsedDigest = hasUsedDigest || earlier.hasUsedDigest
     sum.fatalKeepAlives.formUnion(earlier.fatalKeepAlives)
+    sum.isIncompleteRecording = isIncompleteRecording || earlier.isIncompleteRecording
     sum.delivered += earlier.delivered
     sum.deliveredBytes += earlier.deliveredBytes
     sum.empty += earlier.empty

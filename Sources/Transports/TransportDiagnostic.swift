@@ -1,17 +1,33 @@
 /// Something of a far end that is not as it should be and was tolerated, said for a person.
 public struct TransportDiagnostic: Sendable, Hashable {
+  /// How much it matters.
+  public enum Weight: Sendable, Hashable {
+    /// For whoever looks after the far end.
+    case remark
+    /// For everybody.
+    case warning
+    /// For everybody: what comes, which is no media. A run without media is judged with it.
+    case content
+  }
+
   /// One sentence.
   public let words: String
-  /// Whether everybody is to know it, and not only who looks after the far end.
-  public let isWarning: Bool
+  public let weight: Weight
 
-  public init(_ words: String, isWarning: Bool = false) {
+  /// Whether everybody is to know it, and not only who looks after the far end.
+  public var isWarning: Bool { weight != .remark }
+
+  public init(_ words: String, weight: Weight = .remark) {
     self.words = words
-    self.isWarning = isWarning
+    self.weight = weight
   }
 
   static func warning(_ words: String) -> TransportDiagnostic {
-    TransportDiagnostic(words, isWarning: true)
+    TransportDiagnostic(words, weight: .warning)
+  }
+
+  static func content(_ words: String) -> TransportDiagnostic {
+    TransportDiagnostic(words, weight: .content)
   }
 }
 

@@ -180,11 +180,16 @@ struct FileWriterTests {
     #expect(try String(contentsOfFile: old, encoding: .utf8) == "twelve")
   }
 
-  @Test(arguments: [("/nonexistent/file", ENOENT), ("/", EISDIR)])
-  func whatCannotBeOpenedSaysWhy(path: String, number: Int32) {
-    #expect(throws: WriteFailure.cannotOpen(errno: number)) {
+  @Test(arguments: [
+    ("/nonexistent/file", ENOENT, "there is no folder /nonexistent"),
+    ("/", EISDIR, "it is a folder; name a file in it"),
+  ])
+  func whatCannotBeOpenedSaysWhy(path: String, number: Int32, reason: String) {
+    let failure = #expect(throws: WriteFailure.self) {
       try FileWriter(opening: path, until: WriteDeadline(in: .zero))
     }
+    #expect(failure == .cannotOpen(errno: number))
+    #expect(failure?.reason(opening: path) == reason)
   }
 
   @Test func aFileThatIsFinishedIsThereUnlessItIsEmpty() throws {

@@ -137,4 +137,43 @@ struct FleetPlanTests {
     #expect(fault?.words.contains(words) == true, "\(fault?.words ?? "")")
     #expect(fault?.words.contains("canary") == false)
   }
+
+  @Test(
+    "a mistake in a key is said of that key",
+    arguments: [
+      ("segment: true", "'segment' needs a value"),
+      ("output: [a.mp4, true]", "'output' needs a value"),
+      ("user: true, password-file: b", "'user' needs a value"),
+      ("log: a", "Unknown option '--log'."), ("oo: a", "Unknown option '--oo'."),
+      ("z: true", "Unknown option '--z'."), ("fc: a", "Unknown option '--fc'."),
+      ("fe: a", "Unknown option '--fe'."),
+      ("fecc: a", "Unknown option '--fecc'. Did you mean '--fec'?"),
+      ("segmnt: 10m", "Unknown option '--segmnt'. Did you mean '--segment'?"),
+    ])
+  func key(text: String, words: String) throws {
+    let fault = #expect(throws: FleetFile.Fault.self) {
+      try Self.cameras("cameras: {a: {source: 'rtsp://127.0.0.1:1/x', \(text)}}")
+    }
+    #expect(fault?.words == "camera 'a': \(words)")
+  }
+
+  @Test("what cannot be received or written as it is now is warned of")
+  func absentFiles() throws {
+    let folder = try TemporaryFolder()
+    let taken = folder("taken.mp4")
+    try FileManager.default.createDirectory(atPath: taken, withIntermediateDirectories: false)
+    let plan = try FleetPlan(
+      FleetFile(
+        """
+        cameras:
+          a: {source: '\(folder("none.pcapng"))'}
+          b: {source: 'rtsp://127.0.0.1:1/x', output: ['\(taken)', '\(folder("b.mp4"))']}
+          c: {source: '127.0.0.1/x', transport: rtsp}
+        """, path: "f.yaml"), path: "f.yaml")
+    #expect(
+      plan.warnings == [
+        "f.yaml:2:3: camera 'a': there is no file \(folder("none.pcapng"))",
+        "f.yaml:3:3: camera 'b': \(taken) is a folder; name a file in it",
+      ])
+  }
 }

@@ -1,6 +1,5 @@
 import Bitstream
 import BlockingIO
-import Decode
 import Defragment
 import Foundation
 import Glibc
@@ -9,6 +8,8 @@ import RTPWire
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import Decode
 
 /// libavcodec in a process of its own.
 @Suite(.serialized) struct BoxTests {
@@ -133,6 +134,14 @@ import Testing
       let frames = try await Self.decoded(units, configuration).frames
       #expect(frames.filter(\.isKeyFrame).map(\.time) == expected)
     }
+  }
+
+  @Test("what is missing around a process may be what a service forbids it, and that is said")
+  func missingWalls() {
+    #expect(BoxWalls.all.lack == nil)
+    let lack = BoxWalls.limits.lack ?? ""
+    #expect(lack.hasPrefix("there is no Landlock and seccomp: "), "\(lack)")
+    #expect(lack.contains("filter of a service"), "\(lack)")
   }
 
   @Test("what is around the process stands: no privileges, a filter, limits, one descriptor")

@@ -20,7 +20,7 @@ struct RingTests {
     let source = try #require(Bundle.module.resourceURL).appendingPathComponent("Readers")
     _ = try RunningProcess.output(
       of: "cc",
-      ["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O2", "-o", program]
+      ["-std=gnu11", "-Wall", "-Wextra", "-Wshadow", "-Werror", "-O2", "-o", program]
         + ["-I", root.appendingPathComponent("Sources/CFrameRing/include").path]
         + [source.appendingPathComponent("ring-check.c").path])
     return program
@@ -38,8 +38,8 @@ struct RingTests {
     try "#include \"rtp_recv_ring.h\"\n".write(toFile: source, atomically: true, encoding: .utf8)
     _ = try RunningProcess.output(
       of: try #require(Self.compiler),
-      ["-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", source]
-        + ["-I", Self.root.appendingPathComponent("Sources/CFrameRing/include").path])
+      ["-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror", "-fsyntax-only"]
+        + [source, "-I", Self.root.appendingPathComponent("Sources/CFrameRing/include").path])
   }
 
   private static func start(_ mode: String, at path: String) throws -> RunningProcess {
@@ -251,6 +251,20 @@ struct RingTests {
     try writer.write()
     withExtendedLifetime(readers) {}
     writer.end()
+  }
+
+  /// Masks of shells, of the service, and of whoever keeps all for himself.
+  @Test(
+    "whoever may read a ring by the umask may connect to it",
+    arguments: [(0o022, 0o660), (0o027, 0o660), (0o002, 0o660), (0o077, 0o600)])
+  func mode(mask: mode_t, expected: Int) throws {
+    let path = try Scratch.path("ring")
+    let former = umask(mask)
+    defer { umask(former) }
+    let server = try RingServer(at: path)
+    defer { server.close() }
+    let attributes = try FileManager.default.attributesOfItem(atPath: path)
+    #expect(attributes[.posixPermissions] as? Int == expected)
   }
 
   @Test("a socket that a killed writer left is replaced; anything else is not")

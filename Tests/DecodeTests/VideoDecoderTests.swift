@@ -572,9 +572,16 @@ import Testing
         await decoder.close()
       }
       for _ in 0..<20 { try await round() }
-      let before = try residentBytes()
-      for _ in 0..<200 { try await round() }
-      #expect(try residentBytes() - before < 8 << 20)
+      // On a busy machine malloc begins more arenas for threads that overlap, but not for ever;
+      // what leaks does so in most of the series.
+      var growth: [Int] = []
+      for _ in 0..<7 {
+        let before = try residentBytes()
+        for _ in 0..<40 { try await round() }
+        growth.append(try residentBytes() - before)
+      }
+      growth.sort()
+      #expect(growth[3] < 40 * 40 << 10, "\(growth)")
     }
   }
 

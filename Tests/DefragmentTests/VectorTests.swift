@@ -128,7 +128,7 @@ struct VectorTests {
     "4401c072f01b24",
   ]
 
-  /// Rows whose error is accepted here, by the table above or the decisions in the README.
+  /// Rows of the table above whose error is none here, so that nothing is counted.
   private static let accepted: Set<String> = [
     "AP extra byte", "AP with a single NALU", "F bit 8001", "AP incomplete second size",
     "DONL too small",

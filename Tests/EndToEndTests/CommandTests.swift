@@ -359,8 +359,15 @@ struct CommandTests {
     let output = try Scratch.path(ending)
     // Pictures are missing after the silence; an elementary stream is written, and warned of.
     let isElementary = ending == "h264"
-    let (receiver, port) = try Self.listener(
-      ["-o", output, "--codec", "h264", "--payload-type", "96", "--timeout", "3"])
+    // The journal is told how much a line matters.
+    let receiver = try RunningProcess(
+      "bash",
+      [
+        "-c", #"JOURNAL_STREAM=$(stat -L -c %d:%i /proc/$$/fd/2) exec "$0" "$@""#,
+        Product.rtpRecv, "rtp://127.0.0.1:0", "-o", output, "--codec", "h264",
+        "--payload-type", "96", "--timeout", "3",
+      ])
+    let port = try receiver.waitForLine(#/listening on 127\.0\.0\.1:(\d+)/#).1
     let sender = try RunningProcess(
       Product.rtpSend,
       Self.pattern + ["udp://127.0.0.1:\(port)", "--frames", "30", "--strip-parameter-sets"]
@@ -369,6 +376,8 @@ struct CommandTests {
     #expect(try receiver.waitForExit() == (isElementary ? 0 : 4), "\(receiver.standardError)")
     #expect(receiver.standardError.contains("no parameter sets"), "\(receiver.standardError)")
     #expect(receiver.standardError.contains("--sdp"), "\(receiver.standardError)")
+    let start = isElementary ? "<4>rtp-recv: warning: packets came" : "<3>rtp-recv: packets came"
+    #expect(receiver.standardError.contains(start), "\(receiver.standardError)")
     let warns = receiver.standardError.contains("no player can decode")
     #expect(warns == isElementary, "\(receiver.standardError)")
   }

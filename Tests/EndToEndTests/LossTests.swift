@@ -47,6 +47,35 @@ struct LossTests {
     #expect(summary.contains("\(concealed) concealed"))
   }
 
+  @Test("what a capture lacks is not said to be lost in the network alone")
+  func cutInTheCapture() throws {
+    var capture = try Data(contentsOf: URL(filePath: Self.recording.get()))
+    /// In big-endian order.
+    func word(at place: Int) -> Int {
+      capture[place..<place + 4].reduce(0) { $0 << 8 | Int($1) }
+    }
+    // As with a snap length: of every tenth packet (pcapng §4.3) the first 60 bytes were captured.
+    var (place, packets, cut) = (0, 0, 0)
+    while place + 28 <= capture.count {
+      if word(at: place) == 6 {
+        packets += 1
+        if packets % 10 == 0, word(at: place + 20) > 60 {
+          capture.replaceSubrange(place + 20..<place + 24, with: [0, 0, 0, 60])
+          cut += 1
+        }
+      }
+      place += word(at: place + 4)
+    }
+    #expect(cut > 0)
+    let path = try Scratch.path("pcapng")
+    try capture.write(to: URL(filePath: path))
+    let player = try RunningProcess(Product.rtpRecv, [path, "-o", try Scratch.path("y4m")])
+    #expect(try player.waitForExit() == 0, "\(player.standardError)")
+    let said = player.standardError
+    #expect(said.contains(" lost in the network or not in the capture"), "\(said)")
+    #expect(said.contains("\(cut) packets left out: recorded only in part"), "\(said)")
+  }
+
   @Test("slices of two bytes are counted as pictures that cannot be decoded")
   func undecodable() throws {
     let broken = try Scratch.path("h264")

@@ -193,6 +193,32 @@ struct MistakeTests {
     #expect(last.contains("refuses the connection"), "\(words)")
   }
 
+  /// A camera that hangs: the kernel still accepts connections.
+  @Test func aServerThatDoesNotAnswerIsNamedBeforeItsTimeIsOver() throws {
+    let program = """
+      import socket
+      server = socket.create_server(("127.0.0.1", 0))
+      print("ready", server.getsockname()[1], flush=True)
+      client, _ = server.accept()
+      while client.recv(1000): pass
+      """
+    let server = try RunningProcess("/usr/bin/python3", ["-c", program])
+    let port = try server.waitForLine(#/ready (\d+)/#).1
+    let (status, words) = try run(["rtsp://127.0.0.1:\(port)/live", "--timeout", "1"])
+    #expect(status == 4, "\(words)")
+    let last = words.split(separator: "\n").last ?? ""
+    #expect(last.contains("no media within 1 s; the connection stands"), "\(words)")
+    #expect(last.contains("has not answered OPTIONS") && !last.contains("firewall"), "\(words)")
+  }
+
+  @Test func whoStopsARunIsNotSentToTheFirewall() throws {
+    let (receiver, _) = try CommandTests.listener(["-o", Scratch.path("y4m")])
+    receiver.send(signal: SIGINT)
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    let words = receiver.standardError
+    #expect(words.hasSuffix("rtp-recv: nothing came\n"), "\(words)")
+  }
+
   @Test func aServerThatAnswersWithoutRTPIsNamedAsASenderIs() throws {
     let program = """
       import socket

@@ -193,7 +193,7 @@ struct SRTPTests {
     "a key is in no output, whatever is wrong",
     arguments: [
       ("wrong key", 10, "could not be authenticated"), ("short key", 64, "together 44"),
-      ("others can read it", 64, "chmod 600"), ("no suite", 64, "unknown suite"),
+      ("others can read it", 64, "chmod 600 /"), ("no suite", 64, "unknown suite"),
       ("weak", 64, "--srtp-allow-weak"), ("plain RTP", 10, "authentic"),
     ])
   func failures(_ scenario: String, _ status: Int32, _ message: String) throws {

@@ -188,6 +188,29 @@ private func reception(
     #expect(reception.highestSequence == 119)
   }
 
+  /// A camera that starts again keeps its SSRC, and often its first number.
+  @Test(arguments: [UInt16(1000), 30_000])
+  func aNewNumberingHasNoPastReports(first: UInt16) throws {
+    var sender = VirtualSender(sequence: 1000)
+    var session = VirtualSession.running(&sender, packets: 500)
+    var reports = ReceiverReports(randomness: SeededGenerator(seed: 1), at: session.now)
+    func fraction() throws -> UInt8? {
+      let reception = try #require(session.processor.reception)
+      let report = reports.next(at: reports.deadline, about: [reception])
+      let bytes = try #require(report)
+      return bytes.getInteger(at: bytes.readerIndex + 12)
+    }
+    #expect(try fraction() == 0)
+    sender.next.sequence = first
+    for packet in sender.packets(3) { session.receive(packet) }
+    _ = sender.packets(2)
+    for packet in sender.packets(5) { session.receive(packet) }
+    session.run(for: .seconds(1))
+    #expect(session.statistics.sequenceRestarts == 1)
+    // Two of ten.
+    #expect(try fraction() == 51)
+  }
+
   @Test func aNewNumberOfTheSourceIsAnotherSource() throws {
     var sender = VirtualSender(sequence: 100)
     var session = VirtualSession.running(&sender, packets: 10)
@@ -264,6 +287,24 @@ private func reception(
     #expect(processor.statistics.received == 20)
     #expect(processor.statistics.isBalanced)
     #expect(processor.statistics.sourceChanges == 0)
+  }
+
+  /// The sender's clock may be another one, and the way too.
+  @Test func theJitterOfTheFormerConnectionIsForgotten() {
+    var sender = VirtualSender(sequence: 1000, timestamp: 90_000)
+    var session = VirtualSession.running(&sender)
+    for packet in sender.packets(10) {
+      session.receive(packet)
+      session.run(for: .milliseconds(50))
+    }
+    #expect(session.statistics.jitter > 0)
+    var processor = following(session)
+    for index in 0..<3 as Range<UInt16> {
+      let packet = SentPacket(sequence: index, timestamp: 90_000 + UInt32(index) * 9000)
+      let now = session.now.advanced(by: .milliseconds(100 * Int64(index)))
+      _ = processor.receive(Datagram(bytes: packet.bytes, arrival: now)) { _ in true }
+    }
+    #expect(processor.statistics.jitter == 0)
   }
 
   /// Timestamps unrelated to earlier ones continue at the time that the arrivals suggest.

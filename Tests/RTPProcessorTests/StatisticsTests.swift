@@ -36,6 +36,37 @@ import Testing
     for (jitter, hand) in zip(jitters, expected) { #expect(abs(jitter - hand) <= 0.0625) }
   }
 
+  /// RFC 3550 A.8 keeps the jitter of each source.
+  ///
+  /// The clocks of two sources differ by some seconds, and so do those of a source before and after
+  /// it begins anew.
+  @Test(arguments: [(UInt32(0xA), false), (0xB, true)])
+  func theJitterOfASourceIsNotThatOfTheOneBefore(ssrc: UInt32, isAnother: Bool) {
+    var session = VirtualSession(window: .zero)
+    for index in 0..<20 as Range<UInt16> {
+      // Each second packet is 10 ms late.
+      let late: Int64 = index.isMultiple(of: 2) ? 0 : 10
+      session.run(to: Instant(nanoseconds: (Int64(index) * 100 + late) * 1_000_000))
+      session.receive(
+        SentPacket(
+          sequence: index, timestamp: UInt32(index) * 9000, ssrc: 0xA, identity: UInt64(index)))
+    }
+    let before = session.statistics.jitter
+    #expect(before > 400)
+    session.run(to: Instant(nanoseconds: 8_000_000_000))
+    for index in 0..<5 as Range<UInt16> {
+      session.receive(
+        SentPacket(
+          sequence: 40_000 + index, timestamp: 13 * 90_000 + UInt32(index) * 9000, ssrc: ssrc,
+          identity: 100 + UInt64(index)))
+      session.run(for: .milliseconds(100))
+    }
+    #expect(session.processor.ssrc == ssrc)
+    #expect(session.statistics.sequenceRestarts == (isAnother ? 0 : 1))
+    let jitter = session.statistics.jitter
+    #expect(isAnother ? jitter == 0 : jitter > 0 && jitter < before)
+  }
+
   /// Expected less received (RFC 3550 A.3): late packets and duplicates count as received.
   @Test func cumulativeLossIsThatOfTheStandard() {
     var sender = VirtualSender()

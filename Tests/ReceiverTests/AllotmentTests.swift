@@ -56,6 +56,17 @@ struct AllotmentTests {
     #expect(share?.isForDecoder == expected)
   }
 
+  @Test("the first picture that is not intact asks for a key picture, and those behind it do not")
+  func pictureThatLacksAReference() {
+    var allotment = allotment()
+    let time = MediaTime(ticks: 0, timescale: 90_000)
+    let answers = (0..<2).map { _ in
+      allotment.noteSkipped(time, arrival: Instant(nanoseconds: 0))
+      return allotment.take(unit())?.canContinue
+    }
+    #expect(answers == [false, true])
+  }
+
   @Test func afterAFullQueueTheDecoderGetsNothingBeforeARandomAccessPoint() {
     var allotment = allotment()
     var areAdmitted = [allotment.admitToDecoder(unit())]

@@ -65,7 +65,8 @@ struct TransportHintTests {
     func count(_ counters: inout TransportCounters) {
       counters.notRTP = 1
       counters.note("a remark")
-      counters.note(.warning("what comes is text, and not RTP"))
+      counters.note(.warning("port 5005 is taken, so the sender's RTCP is missed"))
+      counters.note(.content("what comes is text, and not RTP"))
     }
     #expect(try hints("rtp://:5004", .notRTP, count) == ["what comes is text, and not RTP"])
     #expect(try hints("rtp://:5004", .notRTP, received: 1, count).isEmpty)
@@ -86,6 +87,16 @@ struct TransportHintTests {
   func ofConnections(source: String, transport: String?, isSaid: Bool) throws {
     let words = "nothing came through the connection: check that something is being sent there"
     #expect(try hints(source, .silence, transport: transport) == (isSaid ? [words] : []))
+  }
+
+  @Test(arguments: ["rtsp://camera/live", "rtsps://camera/live", "onvif://camera"])
+  func ofAServerThatDoesNotAnswer(source: String) throws {
+    #expect(
+      try hints(source, .silence) { $0.unanswered = "DESCRIBE" } == [
+        "the connection stands, but the server has not answered DESCRIBE; "
+          + "check that it speaks RTSP on this port, or restart it"
+      ])
+    #expect(try hints(source, .silence).isEmpty)
   }
 
   @Test(

@@ -200,7 +200,8 @@ class Frame:
 
     @property
     def first_arrival_ns(self) -> int:
-        """When its first packet arrived, on the clock of ``time.monotonic_ns``."""
+        """When its first packet arrived, on the clock of ``time.monotonic_ns``; of a recording, UTC in
+        nanoseconds since 1970."""
         return self._slot.first_arrival_ns
 
     @property
@@ -210,7 +211,7 @@ class Frame:
 
     @property
     def published_ns(self) -> int:
-        """When it came into the ring, on the same clock."""
+        """When it came into the ring, on the clock of ``time.monotonic_ns``."""
         return self._slot.published_ns
 
     @property

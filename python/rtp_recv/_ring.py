@@ -25,6 +25,9 @@ _RETRIES = (0.05, 0.1, 0.2, 0.5, 1.0)
 # A newest frame that is not in its slot for so many seconds is none.
 _LONGEST_WRITE = 1.0
 
+# poll(2) takes milliseconds in 32 bits; a longer wait is several.
+_LONGEST_POLL = 3600.0
+
 # Rings of earlier formats whose frames ordered reading has not reached yet.
 _MOST_MEMORIES = 4
 
@@ -56,7 +59,8 @@ class Ring:
     """A reader of the frames that ``rtp-recv SOURCE -o shm:PATH`` serves.
 
     It shares the memory with the writer and all other readers, and none of them waits for it. Use it
-    from one thread at a time, and in a ``with`` statement, or close it.
+    from one thread at a time, and in a ``with`` statement, or close it. A writer takes 64 readers; one
+    more is ``LOST``, and tries again every second if it reconnects.
 
     :param path: the PATH above.
     :param reconnect: connect again, for ever, when the writer ends or is gone.
@@ -81,6 +85,8 @@ class Ring:
         self._seen = 0
         self._has_ended = False
         self._was_connected = False
+        self._had_memory = False
+        self._is_first_memory = True
         self._is_closed = False
         self._failures = 0
         self._retry_at = 0.0
@@ -246,7 +252,7 @@ class Ring:
             if self._has_ended and not self.reconnect:
                 return Reason.ENDED
             left = end - time.monotonic()
-            if self._poll.poll(max(0.0, left) * 1000):
+            if self._poll.poll(min(max(0.0, left), _LONGEST_POLL) * 1000):
                 self._take()
             elif left <= 0:
                 return Reason.LOST if self.state is State.LOST else Reason.TIMEOUT
@@ -258,11 +264,13 @@ class Ring:
         try:
             self._connect()
         except OSError:
-            pause = _RETRIES[min(self._failures, len(_RETRIES) - 1)]
-            self._failures += 1
-            self._retry_at = time.monotonic() + pause
+            self._note_failure()
             return False
         return True
+
+    def _note_failure(self) -> None:
+        self._retry_at = time.monotonic() + _RETRIES[min(self._failures, len(_RETRIES) - 1)]
+        self._failures += 1
 
     def _connect(self) -> None:
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC)
@@ -273,17 +281,15 @@ class Ring:
             error.filename = self.path
             raise
         connection.setblocking(False)
-        if self._was_connected:
-            self.reconnections += 1
-            # Another writer counts from 1.
-            self._memories = []
-            self._seen = 0
+        # Another writer counts from 1.
+        self._memories = []
+        self._seen = 0
+        self._is_first_memory = True
         self._socket = connection
         self._poll = select.poll()
         self._poll.register(connection, select.POLLIN)
         self._was_connected = True
         self._has_ended = False
-        self._failures = 0
 
     def _disconnect(self) -> None:
         if self._socket is not None:
@@ -309,7 +315,11 @@ class Ring:
             if not data:
                 self._note_end()
                 self._disconnect()
-                self._retry_at = 0.0
+                if self._memories:
+                    self._retry_at = 0.0
+                else:
+                    # The writer has as many readers as it takes.
+                    self._note_failure()
                 return False
             if len(data) != _DATAGRAM.size:
                 raise InvalidRing(f"a datagram of {len(data)} bytes")
@@ -339,6 +349,11 @@ class Ring:
                 raise
             return False
         del self._memories[:-_MOST_MEMORIES]
+        self._failures = 0
+        if self._is_first_memory:
+            self.reconnections += self._had_memory
+            self._is_first_memory = False
+            self._had_memory = True
         return True
 
     def _receive(self) -> "tuple[bytes, list[int]]":

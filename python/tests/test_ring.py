@@ -291,6 +291,54 @@ class EndingTests(RingTestCase):
                 self.assertEqual((frame.sequence, frame.missed), (1, 0))
             self.assertEqual(ring.reconnections, 2)
 
+    def test_a_writer_that_takes_no_more_readers_is_no_other_writer(self):
+        def refuse_then_serve():
+            self.writer.listener.accept()[0].close()
+            self.writer.accept()
+            self.writer.write()
+
+        with Ring(self.path, reconnect=True) as ring:
+            thread = threading.Thread(target=refuse_then_serve)
+            thread.start()
+            self.assertEqual(ring.next(5).sequence, 1)
+            thread.join()
+            self.assertEqual(ring.reconnections, 0)
+
+    def test_a_wait_may_be_as_long_as_anybody_likes(self):
+        for timeout in (30 * 86400, float("inf")):
+            with self.subTest(timeout), self.ring() as ring:
+                poll = ring._poll.poll
+
+                def write_and_poll(milliseconds):
+                    self.writer.write()
+                    return poll(milliseconds)
+
+                ring._poll = mock.Mock(poll=write_and_poll)
+                self.assertIs(ring.wait(timeout), Reason.FRAME)
+            self.begin_again()
+
+    def test_a_reader_too_many_pauses_between_its_attempts(self):
+        turned_away = []
+
+        def turn_away():
+            with contextlib.suppress(OSError):
+                while True:
+                    reader, _ = self.writer.listener.accept()
+                    reader.close()
+                    turned_away.append(reader)
+
+        thread = threading.Thread(target=turn_away)
+        thread.start()
+        begin = time.monotonic()
+        with Ring(self.path, reconnect=True) as ring:
+            self.assertIsNot(ring.wait(0.4), Reason.FRAME)
+        self.writer.listener.shutdown(socket.SHUT_RDWR)
+        thread.join()
+        end = time.monotonic()
+        # At once, then after 0.05, 0.1, 0.2, 0.5 s, and then each second.
+        attempts = [0, 0.05, 0.15, 0.35] + [0.85 + second for second in range(100)]
+        self.assertLessEqual(len(turned_away), sum(begin + after <= end for after in attempts))
+
 
 class HostileTests(RingTestCase):
     """Numbers that lie; the reader in C gets the same."""

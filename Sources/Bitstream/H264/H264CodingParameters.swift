@@ -24,6 +24,8 @@ extension H264 {
 
     /// Bits of `frame_num`.
     public let frameNumberBits: Int
+    /// `gaps_in_frame_num_value_allowed_flag`: reference pictures may be left out on purpose.
+    public let allowsGaps: Bool
     public let order: Order
     public let isFramesOnly: Bool
     /// `max_num_reorder_frames`, or what the profile implies; `nil` when neither says.

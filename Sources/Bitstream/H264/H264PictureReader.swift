@@ -5,6 +5,7 @@ extension H264 {
   public struct PictureReader: PictureReading {
     private var sets = CodingParameterSets()
     private var counter = OrderCounter()
+    private var frames = FrameNumbers()
 
     public init() {}
 
@@ -17,19 +18,25 @@ extension H264 {
     }
 
     public mutating func order(of units: [ByteBuffer]) -> PictureOrder? {
+      var hasSlice = false
       var (first, last): (SliceHeader?, ByteBuffer?) = (nil, nil)
       for unit in units {
         switch H264.type(of: NALUnitHead(of: unit)) {
         case 7, 8: sets.take(unit)
         case 1, 2, 5:
+          hasSlice = true
           if first == nil { first = header(of: unit) } else { last = unit }
         default: break
         }
       }
       guard let first, let picture = sets.picture(first.pictureSet),
         let sequence = sets.sequence(picture.sequenceIdentifier)
-      else { return nil }
+      else {
+        if hasSlice { frames.forget() }
+        return nil
+      }
       let resets = first.resetsOrder(with: sets)
+      let lacksReference = frames.take(first, resets: resets, with: sequence)
       var counts = counter.count(first, resets: resets, with: sequence)
       var field = first.field
       // Both fields of a frame may be in one access unit.
@@ -45,6 +52,7 @@ extension H264 {
       // Others are forbidden (§8.2.1), and nothing can be placed by them.
       guard PictureOrder.counts.contains(counts.lower) else { return nil }
       var order = PictureOrder(count: counts.lower)
+      order.lacksReference = lacksReference
       order.beginsSequence = first.isIDR || resets
       order.mayBeLed = first.isIDR
       order.field = field
@@ -61,7 +69,10 @@ extension H264 {
     /// H.264 has no such message.
     public func hash(in unit: ByteBuffer) -> PictureHash? { nil }
 
-    public mutating func restart() { counter = OrderCounter() }
+    public mutating func restart() {
+      counter = OrderCounter()
+      frames.forget()
+    }
 
     private func header(of unit: ByteBuffer) -> SliceHeader? {
       header(NALUnitHead(of: unit), unit.dropping(bytes: 1))

@@ -60,7 +60,7 @@ extension H264 {
       let frameNumberBits = 4 + (try reader.unsigned(upTo: 12, "log2_max_frame_num_minus4"))
       let order = try readOrder(&reader)
       let references = try reader.unsigned(upTo: 16, "max_num_ref_frames")
-      _ = try reader.bit()
+      let allowsGaps = try reader.bit()
       let columns = 1 + (try reader.unsigned(upTo: 1054, "pic_width_in_mbs_minus1"))
       let rows = 1 + (try reader.unsigned(upTo: 1054, "pic_height_in_map_units_minus1"))
       let framesOnly = try reader.bit()
@@ -104,7 +104,8 @@ extension H264 {
       let blocks = columns * rows * (framesOnly ? 1 : 2)
       let capacity = maximumBlocks(level: level).map { max($0 / blocks, references, 1) }
       let coding = CodingParameters(
-        frameNumberBits: frameNumberBits, order: order, isFramesOnly: framesOnly,
+        frameNumberBits: frameNumberBits, allowsGaps: allowsGaps, order: order,
+        isFramesOnly: framesOnly,
         reorderDepth: format.reorderDepth, capacity: capacity,
         hasSeparatePlanes: separatePlanes,
         hasChroma: chroma != .monochrome && !separatePlanes)

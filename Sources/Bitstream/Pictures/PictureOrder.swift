@@ -17,6 +17,11 @@ public struct PictureOrder: Sendable, Hashable {
   public var isShown = true
   /// Whether pictures are output in decoding order, whatever the counts are.
   public var isDecodingOrder = false
+  /// Whether it refers to a picture that is to precede it in the stream, and did not come.
+  ///
+  /// Told once for each such picture: whatever refers to it later follows this one. It is `false`
+  /// where the stream does not tell.
+  public var lacksReference = false
   /// How many pictures may precede one in decoding order and follow it in output order, if the
   /// stream says so.
   public var reorderDepth: Int?

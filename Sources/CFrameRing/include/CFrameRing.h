@@ -16,10 +16,10 @@
 // grow it, and nobody else can write it. Returns its descriptor, or -1 with errno set.
 int frame_ring_memory(size_t size, void **memory);
 
-// Listens at `path` (SOCK_SEQPACKET), in place of a socket at which nobody listens any more; readable
-// and writable by owner and group as far as the umask allows. `identity` becomes device and inode of
-// the socket. Returns the descriptor, or -1 with errno set: EADDRINUSE if somebody listens there,
-// EEXIST if something else is there.
+// Listens at `path` (SOCK_SEQPACKET), in place of a socket at which nobody listens any more. The owner
+// can connect, and the group where the umask lets it read. `identity` becomes device and inode of the
+// socket. Returns the descriptor, or -1 with errno set: EADDRINUSE if somebody listens there, EEXIST if
+// something else is there.
 int frame_ring_listen(const char *path, uint64_t identity[2]);
 
 // Removes the socket at `path` if it is still the one that was made.

@@ -114,7 +114,7 @@ struct rtp_recv_ring_slot {
   uint64_t epoch;
   int64_t pts_ns;           /* the media time */
   int64_t capture_ns;       /* when it was taken: UTC since 1970, by the sender's clock; 0: unknown */
-  int64_t first_arrival_ns; /* of its packets, CLOCK_MONOTONIC */
+  int64_t first_arrival_ns; /* of its packets, CLOCK_MONOTONIC; of a recording, UTC since 1970 */
   int64_t last_arrival_ns;
   int64_t published_ns; /* when it came into the ring, CLOCK_MONOTONIC */
   int64_t rtp_ticks;    /* the RTP timestamp, unwrapped to 64 bits */
@@ -160,7 +160,9 @@ enum {
   RTP_RECV_RING_FRAME = 1,    /* there is a frame that was not seen yet */
   RTP_RECV_RING_NOTHING = 0,  /* none came in time */
   RTP_RECV_RING_OVER = -1,    /* the stream has ended */
-  RTP_RECV_RING_GONE = -2,    /* the writer is gone: close the ring and open it again */
+  /* The writer is gone, or has 64 readers and takes no more: close the ring, and open it again, each
+     time after a pause, such as a second. */
+  RTP_RECV_RING_GONE = -2,
   RTP_RECV_RING_INVALID = -3  /* what the writer sent is no ring of this version */
 };
 
@@ -250,12 +252,12 @@ static inline int rtp_recv_ring_drain(struct rtp_recv_ring *ring) {
     if (count <= 0) return RTP_RECV_RING_GONE;
     struct cmsghdr *part = CMSG_FIRSTHDR(&message);
     int outcome = RTP_RECV_RING_FRAME;
-    /* This process has no descriptor left, and the writer sends a memory once: open again. */
+    /* This process has no descriptor left, and the writer sends a memory once. */
     if (message.msg_flags & MSG_CTRUNC && !part) return RTP_RECV_RING_GONE;
     if (part && part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_RIGHTS) {
       /* One is expected, and there is room for two. */
-      size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-      for (size_t i = 0; i < count; i++) {
+      size_t descriptors = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+      for (size_t i = 0; i < descriptors; i++) {
         int descriptor;
         memcpy(&descriptor, CMSG_DATA(part) + i * sizeof descriptor, sizeof descriptor);
         if (i == 0) outcome = rtp_recv_ring_map(ring, descriptor);

@@ -249,6 +249,8 @@ actor Fleet {
       }
       await follow(plan, of: path)
     } catch {
+      // A fleet that ends no longer follows the file, whatever came of reading it.
+      guard !isStopping else { return }
       StandardError.say(.error("\(error); everything stays as it was"))
       metrics.noteReload(isGood: false)
     }

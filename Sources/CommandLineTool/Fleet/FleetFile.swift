@@ -169,8 +169,13 @@ struct FleetFile: Sendable {
     }
     let own = try entries(mapping(value, of: "camera '\(name)'"))
     for entry in own + defaults where entry.key != "source" {
-      guard let complaint = options.complaint(about: "--\(entry.key)") else { continue }
-      throw Mistake(place: entry.place, words: "camera '\(name)': \(complaint)")
+      let option = "--\(entry.key)"
+      if let complaint = options.complaint(about: option) {
+        throw Mistake(place: entry.place, words: "camera '\(name)': \(complaint)")
+      }
+      if entry.values.contains(.flag(true)), options.takesValue(option) {
+        throw Mistake(place: entry.place, words: "camera '\(name)': '\(entry.key)' needs a value")
+      }
     }
     let sources = own.filter { $0.key == "source" }
     guard case .text(let source)? = sources.first?.values.first, sources.first?.values.count == 1

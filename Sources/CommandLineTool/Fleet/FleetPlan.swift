@@ -60,6 +60,9 @@ struct FleetPlan: Sendable {
     var writers: [FileIdentity: String] = [:]
     var read = Set([path].compactMap { FileIdentity($0, standard: -1) })
     for entry in file.cameras {
+      func warn(_ words: String) {
+        warnings.append("\(path):\(entry.place): \(words)")
+      }
       let secrets: CommandLineSecrets
       let command: RTPRecv
       do {
@@ -77,8 +80,9 @@ struct FleetPlan: Sendable {
             words: "camera '\(entry.name)': a fleet has no standard output; name a file")
         }
         if let folder = written.folder, unsafe access(folder, F_OK) != 0 {
-          warnings.append(
-            "\(path):\(entry.place): camera '\(entry.name)': there is no folder \(folder)")
+          warn("camera '\(entry.name)': there is no folder \(folder)")
+        } else if FileIdentity.isFolder(written.withoutScheme) {
+          warn("camera '\(entry.name)': \(written) is a folder; name a file in it")
         }
         // A folder that is not there yet, or a device, conflicts with nothing.
         guard let identity = FileIdentity(written.withoutScheme, standard: -1) else { continue }
@@ -93,9 +97,11 @@ struct FleetPlan: Sendable {
       let paths = source.kind == .regular ? [source.path] + others : others
       read.formUnion(paths.compactMap { FileIdentity($0, standard: -1) })
       if secrets.original(of: command.source) != command.source {
-        warnings.append(
-          "\(path):\(entry.place): the password of camera '\(entry.name)' is in the file; "
-            + "try password-file")
+        warn("the password of camera '\(entry.name)' is in the file; try password-file")
+      }
+      // What is no URL is a file, unless the transport is named.
+      if source.kind == .missing, command.transport == nil, !source.path.contains("://") {
+        warn("camera '\(entry.name)': there is no file \(source.path)")
       }
       cameras.append(
         Camera(

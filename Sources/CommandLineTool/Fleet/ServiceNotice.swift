@@ -1,4 +1,6 @@
+import BlockingIO
 import Glibc
+import RTPWire
 
 /// Tells systemd how the service is (sd_notify(3)); without systemd it does nothing.
 struct ServiceNotice: Sendable {
@@ -24,9 +26,7 @@ struct ServiceNotice: Sendable {
 
   /// Says that the configuration is being read again, until `READY=1`.
   func sendReloading() {
-    var time = timespec()
-    unsafe clock_gettime(CLOCK_MONOTONIC, &time)
-    send("RELOADING=1\nMONOTONIC_USEC=\(time.tv_sec * 1_000_000 + time.tv_nsec / 1000)")
+    send("RELOADING=1\nMONOTONIC_USEC=\(Instant.now.nanoseconds / 1000)")
   }
 
   /// Sends `state`; what nobody takes is lost.

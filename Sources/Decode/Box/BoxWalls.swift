@@ -16,11 +16,13 @@ struct BoxWalls: OptionSet, Sendable, Hashable {
   /// Those that every kernel since 5.13 can build.
   static let all: BoxWalls = [.limits, .landlock, .filter]
 
-  /// The names of those of ``all`` that are missing, for people; `nil` if none is.
-  var missing: String? {
+  /// Which of ``all`` are missing, and why that may be, for people; `nil` if none is.
+  var lack: String? {
     let names = [(.limits, "no_new_privs"), (.landlock, "Landlock"), (BoxWalls.filter, "seccomp")]
       .filter { !contains($0.0) }.map(\.1)
-    return names.isEmpty ? nil : names.joined(separator: " and ")
+    guard !names.isEmpty else { return nil }
+    return "there is no \(names.joined(separator: " and ")): the kernel is too old, or the system "
+      + "call filter of a service or container forbids it"
   }
 
   init(rawValue: UInt32) { self.rawValue = rawValue }

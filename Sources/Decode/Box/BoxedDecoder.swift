@@ -209,9 +209,9 @@ final class BoxedDecoder: UnitDecoding {
   }
 
   private func check(_ walls: BoxWalls) throws(BoxFault) {
-    guard let missing = walls.missing else { return }
-    if box.isRequired { throw .refused(.noBox(reason: "this system has no \(missing)")) }
-    if !hasSaidWhatIsMissing { onEvent(.incomplete(missing: missing)) }
+    guard let lack = walls.lack else { return }
+    if box.isRequired { throw .refused(.noBox(reason: lack)) }
+    if !hasSaidWhatIsMissing { onEvent(.incomplete(reason: lack)) }
     hasSaidWhatIsMissing = true
   }
 

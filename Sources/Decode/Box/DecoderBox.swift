@@ -59,8 +59,8 @@ public enum DecoderBoxEvent: Sendable, Hashable {
   /// The process was ended, or ended by itself, for this cause; another one goes on at the next key
   /// picture.
   case lost(cause: String)
-  /// Walls with these names cannot be built here; decoding goes on without them.
-  case incomplete(missing: String)
+  /// Some walls cannot be built here, for this reason; decoding goes on without them.
+  case incomplete(reason: String)
   /// There can be no such process, for this reason; decoding goes on in this one.
   case absent(reason: String)
   /// Nothing can be decoded.

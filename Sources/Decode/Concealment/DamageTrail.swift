@@ -37,8 +37,10 @@ struct DamageTrail {
   init(acceptsApproximation: Bool = false) { self.acceptsApproximation = acceptsApproximation }
 
   /// The condition of the picture in `unit`, from its own packets and from the pictures it refers
-  /// to.
-  mutating func condition(of unit: AccessUnit) -> RawFrame.Condition {
+  /// to; `lacksReference` says that one of these was never sent (`PictureOrder`).
+  mutating func condition(
+    of unit: AccessUnit, lacksReference: Bool = false
+  ) -> RawFrame.Condition {
     if let lastTime, unit.time.ticks < lastTime.ticks { timesGoBack = true }
     lastTime = unit.time
     let dependency = dependency(of: unit)
@@ -46,6 +48,12 @@ struct DamageTrail {
       // Nobody knows what was in the packets that are missing.
       (trailing, skipped, leading) = (0, 0, 0)
       recovery = nil
+    } else if lacksReference {
+      // It may have been of any level. That B pictures refer past a recovery point is guessed by
+      // their times, and what is missing may have come behind it.
+      for references in [unit.presumedDependency.references, dependency.references] {
+        noteError(in: PictureDependency(references: references))
+      }
     }
     // On a picture without references a recovery point adds nothing. If it counted, it would
     // declare pictures intact that refer past it.

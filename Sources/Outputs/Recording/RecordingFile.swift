@@ -85,9 +85,13 @@ struct RecordingFile {
     let presentations = opening.units.map(\.time.ticks)
     let timescale = key.time.timescale
     let base = key.time.ticks
+    // The first pictures of a pyramid are further apart than those that follow, and decoding times
+    // that begin too early make the file longer than it is.
+    let regular = (rate ?? format.frameRate).flatMap {
+      Int64(exactly: (Double(timescale) / $0.value).rounded())
+    }
     let interval =
-      DecodingTimes.interval(of: presentations)
-      ?? format.frameRate.flatMap { Int64(exactly: (Double(timescale) / $0.value).rounded()) }
+      [DecodingTimes.interval(of: presentations), regular].compactMap(\.self).min()
       ?? Int64(timescale / Self.assumedRate)
     let times = DecodingTimes(
       depth: depth, interval: interval, first: presentations.map { $0.subtractingSaturating(base) })

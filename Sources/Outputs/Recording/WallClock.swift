@@ -1,5 +1,4 @@
 import BlockingIO
-import Glibc
 package import RTPWire
 
 /// Turns arrivals into UTC.
@@ -14,12 +13,7 @@ public struct WallClock: Sendable {
   }
 
   /// This machine's clock, for streams that are received now.
-  public static let system = WallClock {
-    var time = timespec()
-    guard unsafe clock_gettime(CLOCK_REALTIME, &time) == 0 else { return 0 }
-    let now = Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
-    return now.subtractingSaturating(Instant.now.nanoseconds)
-  }
+  public static let system = WallClock { UTC.lead }
 
   /// For recordings of packets, whose arrivals are UTC.
   public static let recorded = WallClock(isLive: false) { 0 }

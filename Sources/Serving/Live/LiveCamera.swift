@@ -144,8 +144,7 @@ public final class LiveCamera: Sendable {
     let words: String? =
       switch event {
       case .absent(let reason): "pictures for the page are decoded without a sandbox: \(reason)"
-      case .incomplete(let missing):
-        "this system has no \(missing), so the sandbox of the page's decoder lacks it"
+      case .incomplete(let reason): "the sandbox of the page's decoder is incomplete: \(reason)"
       case .failed(let error): "pictures for the page cannot be decoded: \(error)"
       case .lost: nil
       }

@@ -1,4 +1,4 @@
-internal import Glibc
+import BlockingIO
 public import NIOCore
 internal import RTPWire
 
@@ -104,7 +104,7 @@ private final class CapturingSink: DatagramSink {
     self.sink = sink
     self.transport = transport
     self.file = file
-    offset = transport.clock == .recorded ? 0 : Self.wallClockOffset
+    offset = transport.clock == .recorded ? 0 : UTC.lead
     origin = .makeBoxSendingValue(nil, eventLoop: transport.eventLoop)
   }
 
@@ -145,13 +145,5 @@ private final class CapturingSink: DatagramSink {
     let endpoint = IPEndpoint(address)
     origin.value = (address, endpoint)
     return endpoint
-  }
-
-  /// The current difference from the monotonic clock to the wall clock.
-  private static var wallClockOffset: Int64 {
-    var time = timespec()
-    unsafe clock_gettime(CLOCK_REALTIME, &time)
-    let now = Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
-    return now.subtractingSaturating(Int64(clamping: NIODeadline.now().uptimeNanoseconds))
   }
 }

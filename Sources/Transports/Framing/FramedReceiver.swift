@@ -1,3 +1,4 @@
+import BlockingIO
 internal import Glibc
 internal import NIOCore
 internal import NIOPosix
@@ -117,7 +118,7 @@ final class FramedReceiver: ChannelInboundHandler, PacketReceiver {
     }
     if !isPipe { localAddress = channel.localAddress?.endpoint }
     phase = .open(channel)
-    openedAt = Self.now
+    openedAt = Instant.now
     try channel.pipeline.syncOperations.addHandler(self)
     if !isPipe { tellEndFromBreak(channel) }
     // Reading starts only here, so no bytes were missed.
@@ -158,7 +159,7 @@ final class FramedReceiver: ChannelInboundHandler, PacketReceiver {
   // MARK: - Reading
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    contents.append(unwrapInboundIn(data), at: Self.now)
+    contents.append(unwrapInboundIn(data), at: Instant.now)
     deliver()
   }
 
@@ -168,7 +169,7 @@ final class FramedReceiver: ChannelInboundHandler, PacketReceiver {
     self.isHeld = isHeld
     if !isHeld {
       // This side caused the silence, so it does not count.
-      openedAt = Self.now
+      openedAt = Instant.now
       watch()
       // The sink may be the caller, so it must not be called from here.
       eventLoop.assumeIsolated().execute { self.deliver() }
@@ -236,7 +237,7 @@ final class FramedReceiver: ChannelInboundHandler, PacketReceiver {
     timer?.cancel()
     timer = nil
     guard let silence, sink != nil, !isHeld else { return }
-    let now = Self.now
+    let now = Instant.now
     let start = max(contents.lastPacket ?? openedAt, openedAt)
     let seconds = Int(silence.components.seconds)
     let left = now.nanoseconds(to: start.advanced(by: silence))
@@ -248,6 +249,4 @@ final class FramedReceiver: ChannelInboundHandler, PacketReceiver {
     }
     timer = eventLoop.assumeIsolated().scheduleTask(in: .nanoseconds(left)) { self.watch() }
   }
-
-  private static var now: Instant { Instant(NIODeadline.now()) }
 }

@@ -130,6 +130,7 @@ struct StreamContents {
     case .capture(let capture):
       (counters.delivered, counters.deliveredBytes) = captured
       counters.carriage = capture.carriage
+      counters.isIncompleteRecording = capture.isIncomplete
       for remark in capture.remarks { counters.note(remark) }
     }
   }

@@ -1,3 +1,4 @@
+import BlockingIO
 internal import NIOCore
 internal import RTPWire
 
@@ -48,7 +49,7 @@ final class HTTPReceiver: PacketReceiver {
     origin = url
     redirections = Redirections(from: url)
     body = FramedDelivery(.rtp4, limit: configuration.packetLimit)
-    since = Self.now
+    since = Instant.now
     if url.isSecure, let remark = configuration.tls.remark { count.note(remark) }
   }
 
@@ -69,7 +70,7 @@ final class HTTPReceiver: PacketReceiver {
     if let transfer, transfer.hold(isHeld) { HTTPTransfers.shared.resume(transfer) }
     guard !isHeld else { return }
     // This side caused the silence, so it does not count.
-    since = Self.now
+    since = Instant.now
     watch()
     // The sink may be the caller, so it must not be called from here.
     eventLoop.assumeIsolated().execute { self.deliver() }
@@ -221,7 +222,7 @@ final class HTTPReceiver: PacketReceiver {
 
   private func enter(_ phase: Phase) {
     self.phase = phase
-    since = Self.now
+    since = Instant.now
     watch()
   }
 
@@ -251,12 +252,10 @@ final class HTTPReceiver: PacketReceiver {
     timer?.cancel()
     timer = nil
     guard sink != nil, let deadline else { return }
-    let now = Self.now
+    let now = Instant.now
     guard deadline.at > now else { return end(.failed(deadline.error)) }
     timer = eventLoop.assumeIsolated().scheduleTask(
       in: .nanoseconds(now.nanoseconds(to: deadline.at))
     ) { self.watch() }
   }
-
-  private static var now: Instant { Instant(NIODeadline.now()) }
 }

@@ -1,3 +1,4 @@
+import BlockingIO
 internal import CCurl
 internal import NIOCore
 internal import RTPWire
@@ -160,7 +161,7 @@ internal import Synchronization
   /// Passes on the part of the body that has been collected.
   func flush() {
     guard body.readableBytes > 0 else { return }
-    deliver(.body(body, at: Instant(NIODeadline.now())))
+    deliver(.body(body, at: Instant.now))
     lastPortion = body.readableBytes
     body = ByteBuffer()
   }

@@ -135,7 +135,7 @@ extension TransportKind {
     kind.describesMedia = { _ in true }
     kind.learn = TransportKind.rtsp.learn
     kind.counters = TransportCounter.ofSockets + TransportCounter.ofRTSP + TransportCounter.ofONVIF
-    kind.hints = TransportHint.ofSockets
+    kind.hints = TransportHint.ofSockets + TransportHint.ofRTSP
     kind.options = DeclaredOption.ofRTSP + DeclaredOption.ofTLS + DeclaredOption.ofSockets
     kind.scopes = [OptionScope("onvif://", toolOptions: ["--feedback", "--timeout"])]
     return kind

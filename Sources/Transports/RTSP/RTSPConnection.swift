@@ -1,3 +1,4 @@
+import BlockingIO
 internal import Glibc
 internal import NIOCore
 internal import NIOTLS
@@ -124,7 +125,7 @@ final class RTSPConnection: ChannelInboundHandler {
 
   private func opened(_ channel: any Channel) {
     phase = .open(channel)
-    owner?.opened(Self.now)
+    owner?.opened(Instant.now)
   }
 
   /// The error for an opening that took too long, `seconds` in all, by the stage it has reached.
@@ -209,7 +210,7 @@ final class RTSPConnection: ChannelInboundHandler {
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     guard let take = owner?.element, !hasFailed else { return }
-    arrival = Self.now
+    arrival = Instant.now
     hasRead = true
     let bytes = unwrapInboundIn(data)
     bytesOfRead += bytes.readableBytes
@@ -241,7 +242,7 @@ final class RTSPConnection: ChannelInboundHandler {
     stall = connector.eventLoop.assumeIsolated().scheduleTask(in: .nanoseconds(delay)) {
       self.stall = nil
       guard !self.isHeld else { return }
-      self.arrival = Self.now
+      self.arrival = Instant.now
       do throws(RTSPError) {
         // No bytes came, so there is no new element; this only checks for an overdue one.
         _ = try self.input.next(at: self.arrival)
@@ -263,7 +264,7 @@ final class RTSPConnection: ChannelInboundHandler {
     guard case .open(let channel) = phase, isHeld != self.isHeld else { return }
     self.isHeld = isHeld
     if !isHeld, let owner, !hasFailed {
-      arrival = Self.now
+      arrival = Instant.now
       tell(owner.element)
       // The owner may hold the connection again in this call-back.
       self.owner?.readCompleted(arrival)
@@ -280,13 +281,13 @@ final class RTSPConnection: ChannelInboundHandler {
     guard case .open = phase, (mark == nil) == (time > .zero) else { return }
     guard time > .zero else {
       markTimer?.cancel()
-      mark = GatheringMark(for: .zero, at: Self.now)
+      mark = GatheringMark(for: .zero, at: Instant.now)
       // The kernel tells at once of what has gathered.
       setMark()
       mark = nil
       return
     }
-    mark = GatheringMark(for: time / GatheringMark.patience, at: Self.now)
+    mark = GatheringMark(for: time / GatheringMark.patience, at: Instant.now)
   }
 
   private func setMark() {
@@ -300,9 +301,9 @@ final class RTSPConnection: ChannelInboundHandler {
     markTimer?.cancel()
     markTimer = nil
     guard let deadline = mark?.deadline else { return }
-    let delay = max(Self.now.nanoseconds(to: deadline), 0)
+    let delay = max(Instant.now.nanoseconds(to: deadline), 0)
     markTimer = connector.eventLoop.assumeIsolated().scheduleTask(in: .nanoseconds(delay)) {
-      if self.mark?.timePassed(to: Self.now) == true { self.setMark() }
+      if self.mark?.timePassed(to: Instant.now) == true { self.setMark() }
     }
   }
 
@@ -346,15 +347,13 @@ final class RTSPConnection: ChannelInboundHandler {
     let wasOpen = if case .open = phase { true } else { false }
     phase = .closed
     if wasOpen, !hasFailed, let fault = input.faultAtEnd {
-      owner.inputFailed(fault, Self.now)
+      owner.inputFailed(fault, Instant.now)
     } else if wasOpen {
-      owner.closed(error, Self.now)
+      owner.closed(error, Instant.now)
     } else {
-      owner.failed(error ?? RTSPError.connectionClosed, Self.now)
+      owner.failed(error ?? RTSPError.connectionClosed, Instant.now)
     }
   }
-
-  private static var now: Instant { Instant(NIODeadline.now()) }
 
   /// The longest that a server that does not read may keep the descriptor.
   private static let closeDeadline = TimeAmount.seconds(1)

@@ -47,8 +47,8 @@ public enum RTSPDiagnostic: Sendable, Hashable {
 }
 
 extension RTSPDiagnostic {
-  /// Whether everybody is to know it, and not only who looks after the server.
-  var isWarning: Bool { self == .basicWithoutEncryption }
+  /// Whether everybody is to know it, or only who looks after the server.
+  var weight: TransportDiagnostic.Weight { self == .basicWithoutEncryption ? .warning : .remark }
 }
 
 extension RTSPDiagnostic: CustomStringConvertible {

@@ -44,6 +44,12 @@ struct RTSPExchanges: Sendable {
   /// The latest keep-alive without an answer.
   var keepAlive: Exchange? { outstanding.last { $0.purpose == .keepAlive } }
 
+  /// The method of the first request without an answer that has to have one before media comes;
+  /// `nil` if there is none.
+  var unanswered: String? {
+    outstanding.first { $0.purpose != .keepAlive && $0.purpose != .teardown }?.request.method
+  }
+
   private var outstanding: [Exchange] = []
   /// The latest response, if it had the CSeq of its request.
   private var latest: RTSPResponse?

@@ -1,3 +1,4 @@
+import BlockingIO
 internal import NIOCore
 internal import RTPWire
 
@@ -21,10 +22,10 @@ extension RTSPReceiver: DatagramMerger {
       }
     } catch {
       failure = error
-      return session.portsFailed(forMedia: media, at: Self.now)
+      return session.portsFailed(forMedia: media, at: Instant.now)
     }
     guard let local = ports[media]?.local else { return }
-    session.portsOpened(local, forMedia: media, at: Self.now)
+    session.portsOpened(local, forMedia: media, at: Instant.now)
   }
 
   func expect(_ server: RTSPSession.ServerPorts, forMedia media: Int) {
@@ -69,7 +70,7 @@ extension RTSPReceiver: DatagramMerger {
 
   func mediaFailed(_ error: any Error) {
     end(.failed(error))
-    session.teardown(at: Self.now)
+    session.teardown(at: Instant.now)
     act()
   }
 

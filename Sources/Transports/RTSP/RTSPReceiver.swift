@@ -1,3 +1,4 @@
+import BlockingIO
 internal import NIOCore
 internal import RTPWire
 
@@ -43,7 +44,7 @@ final class RTSPReceiver: PacketReceiver {
     isSecure = url.isSecure
     session = RTSPSession(
       configuration: configuration, url: url, credentials: credentials, purpose: purpose,
-      silence: configuration.silence, randomness: SystemRandomNumberGenerator(), at: Self.now)
+      silence: configuration.silence, randomness: SystemRandomNumberGenerator(), at: Instant.now)
     if url.isSecure, let remark = configuration.tls.remark { count.note(remark) }
   }
 
@@ -61,7 +62,7 @@ final class RTSPReceiver: PacketReceiver {
   /// Ends the delivery at once, and the session with TEARDOWN afterwards.
   func close() {
     end(.closed)
-    session.teardown(at: Self.now)
+    session.teardown(at: Instant.now)
     act()
   }
 
@@ -84,7 +85,7 @@ final class RTSPReceiver: PacketReceiver {
   func holdReading(_ isHeld: Bool) {
     guard ports.isEmpty else { return }
     connection?.holdReading(isHeld)
-    session.hold(isHeld, at: Self.now)
+    session.hold(isHeld, at: Instant.now)
     act()
   }
 
@@ -100,6 +101,7 @@ final class RTSPReceiver: PacketReceiver {
     var counters = count
     counters.skippedBytes += connection?.skipped ?? 0
     counters.hasUsedDigest = session.authenticator.hasSeenDigest
+    counters.unanswered = session.exchanges.unanswered
     for (media, ports) in ports {
       if let receiver = ports.receiver {
         counters.add(receiver.counters, isFirst: media == selected)
@@ -120,7 +122,7 @@ final class RTSPReceiver: PacketReceiver {
     guard let deadline = session.deadline else { return alarm.cancel() }
     alarm.set(for: deadline, on: eventLoop) {
       self.alarm.rang()
-      self.session.wake(at: Self.now)
+      self.session.wake(at: Instant.now)
       self.act()
     }
   }
@@ -148,7 +150,7 @@ final class RTSPReceiver: PacketReceiver {
       case .closedUponKeepAlive(let method): count.fatalKeepAlives.insert(method)
       default: break
       }
-      count.note(TransportDiagnostic(diagnostic.description, isWarning: diagnostic.isWarning))
+      count.note(TransportDiagnostic(diagnostic.description, weight: diagnostic.weight))
     case .end(let end): finish(end)
     }
   }
@@ -328,6 +330,4 @@ final class RTSPReceiver: PacketReceiver {
     }
     opening.succeed()
   }
-
-  static var now: Instant { Instant(NIODeadline.now()) }
 }

@@ -127,7 +127,7 @@ extension TransportKind {
       options.rtsp.fatalKeepAlives.formUnion(former.fatalKeepAlives)
     }
     kind.counters = TransportCounter.ofSockets + TransportCounter.ofRTSP
-    kind.hints = TransportHint.ofSockets
+    kind.hints = TransportHint.ofSockets + TransportHint.ofRTSP
     kind.options = DeclaredOption.ofRTSP + DeclaredOption.ofTLS + DeclaredOption.ofSockets
     kind.scopes = [OptionScope("rtsp://", toolOptions: ["--feedback", "--timeout"])]
     return kind

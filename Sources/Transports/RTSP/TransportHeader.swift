@@ -15,6 +15,8 @@ struct TransportHeader: Sendable, Hashable {
   private(set) var interleaved: Pair<UInt8>?
   /// The `server_port` numbers, 1 … 65535.
   private(set) var serverPort: Pair<Int>?
+  /// The `client_port` numbers, 1 … 65535, which the server repeats.
+  private(set) var clientPort: Pair<Int>?
   /// The `port` numbers of a multicast group, 1 … 65535.
   private(set) var port: Pair<Int>?
   /// The address of a multicast group, without brackets.
@@ -33,6 +35,7 @@ struct TransportHeader: Sendable, Hashable {
       switch name {
       case "interleaved": interleaved = interleaved ?? Self.pair(value) { UInt8(exactly: $0) }
       case "server_port": serverPort = serverPort ?? Self.pair(value, Self.port)
+      case "client_port": clientPort = clientPort ?? Self.pair(value, Self.port)
       case "port": port = port ?? Self.pair(value, Self.port)
       case "destination": destination = destination ?? Self.address(value)
       default: break

@@ -49,6 +49,9 @@ struct CaptureDelivery {
     if case .playing(let choice) = stage { choice.carriage } else { nil }
   }
 
+  /// Whether the capture lacks something that came.
+  var isIncomplete: Bool { dissection.statistics.isIncomplete }
+
   mutating func append(_ bytes: ByteBuffer, at arrival: Instant) {
     waiting.append((bytes, arrival))
   }
@@ -140,7 +143,9 @@ struct CaptureDelivery {
           isCut: reader.unfinished > 0 || expansion?.isInsideMember == true)
       }
     }
-    remarks += dissection.statistics.losses + reader.oddities.map { .warning("\($0)") }
+    remarks +=
+      dissection.statistics.losses + origins.order.remarks
+      + reader.oddities.map { .warning("\($0)") }
     if reader.unfinished > 0 || expansion?.isInsideMember == true {
       remarks.append(.warning("the capture ends in the middle of a packet"))
     }

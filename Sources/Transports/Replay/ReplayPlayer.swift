@@ -141,6 +141,7 @@ final class ReplayPlayer {
   private func nextBatch() -> Datagram? {
     while let batch = waiting.popFirst() {
       for diagnostic in batch.diagnostics { counters.note(diagnostic) }
+      counters.isIncompleteRecording = batch.isIncomplete
       current = batch.datagrams[...]
       read()
       if let first = current.first { return first }

@@ -12,6 +12,8 @@ final class ReplayReader: @unchecked Sendable {
     /// Set on the last batch.
     var end: End?
     var diagnostics: [TransportDiagnostic] = []
+    /// Whether the file, by its last batch, lacks something that came.
+    var isIncomplete = false
   }
 
   enum End: Sendable {
@@ -149,7 +151,9 @@ final class ReplayReader: @unchecked Sendable {
     hasEnded = true
     batch.end = end
     batch.diagnostics =
-      dissection.statistics.losses + reader.oddities.map { .warning("\($0)") }
+      dissection.statistics.losses + origins.order.remarks
+      + reader.oddities.map { .warning("\($0)") }
+    batch.isIncomplete = dissection.statistics.isIncomplete
     if case .ended = end, reader.unfinished > 0 || file.endsInsideMember {
       batch.diagnostics.append(
         .warning("the recording ends in the middle of a packet; what came before it was played"))

@@ -65,6 +65,8 @@ extension SRTPError: CustomStringConvertible {
         suite.isReadable
         ? "does not encrypt" : "protects packets with a tag of only 32 bits"
       return "\(suite.name) \(reason); --srtp-allow-weak accepts it"
+    case .keySource(let name, .readableByOthers):
+      return "\(name) can be read by others than its owner; try: chmod 600 \(name)"
     case .keySource(let name, let fault): return "cannot read SRTP keys from \(name): \(fault)"
     case .keyMissing(let profile):
       return
@@ -85,7 +87,7 @@ extension SRTPError.KeyFault: CustomStringConvertible {
   public var description: String {
     switch self {
     case .unreadable(let reason): reason
-    case .readableByOthers: "users other than its owner can read it; try: chmod 600"
+    case .readableByOthers: "it can be read by others than its owner"
     case .notAFile: "it is neither a file nor a pipe"
     case .empty: "it has no key; a line is SUITE, a space, and key and salt in Base64"
     case .tooLong(let limit): "it has more than \(limit) bytes"

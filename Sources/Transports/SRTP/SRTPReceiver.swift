@@ -1,3 +1,4 @@
+import BlockingIO
 internal import NIOCore
 internal import RTPWire
 
@@ -100,7 +101,7 @@ final class SRTPReceiver: DatagramSink {
       if isEnough { deliver() }
       return true
     case .keyUnknown(let request):
-      state.value.reception.hold(datagram, for: request, at: Self.now)
+      state.value.reception.hold(datagram, for: request, at: Instant.now)
       act()
       return false
     case .refused: return false
@@ -151,7 +152,7 @@ final class SRTPReceiver: DatagramSink {
     state.value.alarm.set(for: deadline, on: eventLoop) { [weak self] in
       guard let self else { return }
       state.value.alarm.rang()
-      state.value.reception.wake(at: Self.now)
+      state.value.reception.wake(at: Instant.now)
       act()
     }
   }
@@ -171,8 +172,6 @@ final class SRTPReceiver: DatagramSink {
     act()
     guard !waiting.isEmpty else { return }
     for datagram in waiting { receive(datagram) }
-    readCompleted(at: max(Self.now, state.value.reception.lastArrival))
+    readCompleted(at: max(Instant.now, state.value.reception.lastArrival))
   }
-
-  private static var now: Instant { Instant(NIODeadline.now()) }
 }

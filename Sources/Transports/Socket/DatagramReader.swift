@@ -1,3 +1,4 @@
+import BlockingIO
 public import NIOCore
 internal import NIOPosix
 public import RTPWire
@@ -137,7 +138,7 @@ final class DatagramReader: ChannelInboundHandler {
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     let envelope = unwrapInboundIn(data)
     // One reading of the clock serves the whole read: all of it was there before.
-    if inRead == 0 { arrival = Instant(NIODeadline.now()) }
+    if inRead == 0 { arrival = Instant.now }
     let bytes = envelope.data
     let merged = MergedDatagrams(
       length: bytes.readableBytes, segment: envelope.metadata?.segmentSize ?? 0)
@@ -176,7 +177,7 @@ final class DatagramReader: ChannelInboundHandler {
     guard channel != nil, let socket else { return }
     // The memory is given back by then: another reader may read inside of what follows.
     let isFull = takeWaiting(of: socket)
-    arrival = Instant(NIODeadline.now())
+    arrival = Instant.now
     // There may be more, but others need the loop too.
     readCompleted(next: isFull ? 0 : nil)
   }
@@ -190,7 +191,7 @@ final class DatagramReader: ChannelInboundHandler {
     for _ in 0..<Self.callsPerRead where isFull && channel != nil {
       let count = socket.receive(into: &storage, &gathered)
       // Behind the call, which may take long: the ages are those at its end.
-      let now = Instant(NIODeadline.now())
+      let now = Instant.now
       for datagram in gathered {
         guard let bytes = storage.getSlice(at: datagram.start, length: datagram.length) else {
           continue
@@ -223,7 +224,7 @@ final class DatagramReader: ChannelInboundHandler {
     inRead = 0
     if count > 0 { consumer?.readCompleted(arrival) }
     guard channel != nil, !isFollowing else { return }
-    let pause = pacer.delay(afterReading: count, now: Instant(NIODeadline.now()))
+    let pause = pacer.delay(afterReading: count, now: Instant.now)
     follower?.follow(gathering: (pause ?? 0) >= ReadPacer.shortestGathering)
     // What was read there may have been the end.
     guard let channel else { return }

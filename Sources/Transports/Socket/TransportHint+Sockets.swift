@@ -29,7 +29,7 @@ extension TransportHint {
     TransportHint(.notRTP) { situation in
       // RTP says that the others were strays.
       guard situation.counters.notRTP > 0, situation.received == 0 else { return nil }
-      return situation.counters.diagnostics.first(where: \.isWarning)?.words
+      return situation.counters.diagnostics.first { $0.weight == .content }?.words
     },
     TransportHint(.refusal) { situation in
       let refused = situation.counters.refused

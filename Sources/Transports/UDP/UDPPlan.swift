@@ -1,3 +1,4 @@
+import BlockingIO
 internal import NIOCore
 internal import RTPWire
 
@@ -156,7 +157,7 @@ struct UDPPlan: Sendable {
       to: local, takesOneFamily: true, interface: sockets.interface)
     let hello = UDPReceiver.Hello(
       server: server, payloads: payloads,
-      schedule: HelloSchedule(start: Instant(NIODeadline.now()), interval: payloads.interval))
+      schedule: HelloSchedule(start: Instant.now, interval: payloads.interval))
     return UDPReceiver(
       ports: ports(media), expecting: .peer(server), hello: hello, on: eventLoop, delivering: sink)
   }

@@ -1,3 +1,4 @@
+import BlockingIO
 internal import NIOCore
 internal import RTPWire
 
@@ -241,7 +242,7 @@ final class UDPReceiver: TrackReceiver {
     let seen = contents[content] ?? 0
     guard seen < content.leastSaid else { return true }
     contents[content] = seen + 1
-    if seen + 1 == content.leastSaid { count.note(.warning(content.words)) }
+    if seen + 1 == content.leastSaid { count.note(.content(content.words)) }
     return true
   }
 
@@ -295,7 +296,7 @@ final class UDPReceiver: TrackReceiver {
 
   /// Sends what is due and schedules the next message.
   private func speak() {
-    let now = Instant(NIODeadline.now())
+    let now = Instant.now
     while let message = hello?.schedule.poll(now: now), let hello {
       switch message {
       case .hello:
@@ -341,7 +342,7 @@ final class UDPReceiver: TrackReceiver {
       }
     }
     ports.media.keepErrors(false)
-    hello?.readingSince = Instant(NIODeadline.now())
+    hello?.readingSince = Instant.now
     watchOnceSilent()
     media.start().assumeIsolated().whenFailure { [self] in end(.failed($0)) }
   }
@@ -349,7 +350,7 @@ final class UDPReceiver: TrackReceiver {
   private func watchOnceSilent() {
     guard let since = hello?.readingSince else { return }
     let last = max(pin.lastMedia ?? since, since)
-    let silence = last.nanoseconds(to: Instant(NIODeadline.now()))
+    let silence = last.nanoseconds(to: Instant.now)
     let left = SourcePin.rebindingSilence - silence
     guard left > 0 else {
       return orEnd { (receiver) throws(TransportError) in try receiver.watch() }

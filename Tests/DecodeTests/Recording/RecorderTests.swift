@@ -177,6 +177,22 @@ import Testing
     #expect(abs(try #require(disk.files[0].ending?.duration) - 1.05) < 0.001)
   }
 
+  /// Its first pictures are two places apart, and a later file begins when it has three of them.
+  @Test("each file of a pyramid is as long as what it shows", arguments: [30, 10] as [UInt32])
+  func lengthOfPyramids(said: UInt32) throws {
+    let folder = try TemporaryFolder()
+    let clip = Clip(
+      name: "GOPs", frames: 90, encoder: ["-bf", "3", "-g", "30", "-sc_threshold", "0"],
+      h264Parameters: "open-gop=0:b-adapt=0:b-pyramid=normal")
+    let units = try clip.timedUnits(of: clip.encoded(), depth: 2, rate: Rational(said, 1))
+    let disk = try VirtualDisk.record(units, as: .mp4, segment: .seconds(0.9))
+    #expect(disk.files.map(\.ending?.frames) == [30, 30, 30])
+    for (number, file) in disk.files.enumerated() {
+      try Data(file.bytes).write(to: folder.url("\(number).mp4"))
+      #expect(try Probe(folder("\(number).mp4")).stream["duration"] == "1.000000")
+    }
+  }
+
   @Test("the first file may be shorter than the others")
   func firstSegment() throws {
     let clip = Clip(

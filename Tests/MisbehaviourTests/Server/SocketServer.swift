@@ -1,3 +1,4 @@
+import BlockingIO
 import NIOCore
 import NIOPosix
 import RTPWire
@@ -161,12 +162,5 @@ private final class ConnectionEnd: ChannelInboundHandler, @unchecked Sendable {
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
     context.close(promise: nil)
-  }
-}
-
-extension Instant {
-  /// The clock that servers on sockets run on.
-  static var now: Instant {
-    Instant(nanoseconds: Int64(clamping: NIODeadline.now().uptimeNanoseconds))
   }
 }

@@ -1,3 +1,4 @@
+import BlockingIO
 import NIOCore
 import NIOPosix
 import RTPWire
@@ -109,12 +110,6 @@ final class ScriptedTransport: RTPTransport {
       }
       sink?.transportEnded(.closed)
     }
-  }
-}
-
-extension Instant {
-  static var now: Instant {
-    Instant(nanoseconds: Int64(clamping: NIODeadline.now().uptimeNanoseconds))
   }
 }
 

@@ -185,7 +185,9 @@ struct DissectionTests {
 
   private static let large = FrameBytes.udp(rtp(9, payload: 3000))
 
-  private static func fragments(isVersion6: Bool, identification: UInt16 = 5) -> [ByteBuffer] {
+  private static func fragments(
+    of large: ByteBuffer = large, isVersion6: Bool, identification: UInt16 = 5
+  ) -> [ByteBuffer] {
     stride(from: 0, to: large.readableBytes, by: 1000).map { offset in
       let length = min(1000, large.readableBytes - offset)
       let isMore = offset + length < large.readableBytes
@@ -213,6 +215,59 @@ struct DissectionTests {
       #expect(statistics.fragments == 5)
       #expect(statistics.duplicateFragments == 1)
     }
+  }
+
+  /// The same identification comes again, some seconds after a packet of which only the pieces
+  /// `former` came.
+  @Test(arguments: [(0..<2, 10, 1), (2..<4, 10, 0), (2..<4, 31, 1)], [false, true])
+  func piecesOfTwoPacketsAreNotPutTogether(
+    _ row: (former: Range<Int>, seconds: Int64, whole: Int), isVersion6: Bool
+  ) {
+    func large(_ fill: UInt8) -> (packet: ByteBuffer, fragments: [ByteBuffer]) {
+      var packet = rtp(9, payload: 3000)
+      for place in stride(from: 20, to: 3012, by: 500) { packet.setInteger(fill, at: place) }
+      packet.setInteger(fill, at: 3005)
+      var datagram = FrameBytes.udp(packet)
+      var sum = InternetChecksum()
+      for address in isVersion6
+        ? [FrameBytes.source6, FrameBytes.destination6]
+        : [FrameBytes.source, FrameBytes.destination]
+      {
+        sum.add(ByteBuffer(bytes: address))
+      }
+      var rest = ByteBuffer()
+      rest.writeMultipleIntegers(UInt32(datagram.readableBytes), UInt32(17))
+      sum.add(rest)
+      sum.add(datagram)
+      datagram.setInteger(sum.value, at: 6)
+      return (packet, Self.fragments(of: datagram, isVersion6: isVersion6))
+    }
+    let second = large(2)
+    var dissection = Dissection()
+    var packets: [ByteBuffer] = []
+    func receive(_ fragments: ArraySlice<ByteBuffer>, at time: Int64) {
+      for fragment in fragments {
+        dissection.receive(
+          Recording(time: time, content: .frame(fragment, LinkType(rawValue: 101)), missing: 0)
+        ) { packets.append($0.bytes) }
+      }
+    }
+    // Checksums mean something once one was right.
+    receive(second.fragments[...], at: 0)
+    receive(large(1).fragments[row.former], at: 0)
+    receive(second.fragments[...], at: row.seconds * 1_000_000_000)
+    #expect(packets == [ByteBuffer](repeating: second.packet, count: 1 + row.whole))
+    #expect(dissection.statistics.mixedFragments == UInt64(1 - row.whole))
+    #expect(dissection.statistics.malformed == 0)
+  }
+
+  @Test("fragments of a capture whose checksums are all wrong are put together")
+  func checksumsThatAreAllWrong() {
+    var datagram = FrameBytes.udp(rtp(9, payload: 3000))
+    datagram.setInteger(UInt16(0x1234), at: 6)
+    let (packets, statistics) = Self.dissect(Self.fragments(of: datagram, isVersion6: false))
+    #expect(packets.map(\.bytes) == [rtp(9, payload: 3000)])
+    #expect(statistics.mixedFragments == 0)
   }
 
   @Test func fragmentsThatOverlapCostTheirPacket() throws {

@@ -107,6 +107,73 @@ struct PipedCaptureTests {
     #expect(counters.carriage == .udp)
   }
 
+  /// These frames in `order`, each recorded at a millisecond.
+  private static func recording(
+    order: [Int] = Array(frames.indices), cutting cut: Int? = nil,
+    at time: (Int) -> Int = { $0 }
+  ) -> ByteBuffer {
+    var file = RecordingBytes.section(.little)
+    file.writeImmutableBuffer(RecordingBytes.interface(.little))
+    for index in order {
+      let missing = index == cut ? 5 : 0
+      var frame = frames[index]
+      frame.moveWriterIndex(to: frame.writerIndex - missing)
+      file.writeImmutableBuffer(
+        RecordingBytes.packet(
+          frame, ticks: UInt64(1_000_000 + time(index)) * 1000, missing: missing, .little))
+    }
+    return file
+  }
+
+  /// What is wrong with a capture, and what is said of it.
+  struct Fault: Sendable, CustomTestStringConvertible {
+    var testDescription: String
+    var bytes: ByteBuffer
+    var words: [String] = []
+    var isIncomplete = false
+  }
+
+  static let faults = [
+    Fault(testDescription: "none", bytes: recording()),
+    Fault(
+      testDescription: "a snap length", bytes: RecordingBytes.pcap(frames, snap: 240),
+      words: ["1600 packets left out: recorded only in part; record without a snap length"],
+      isIncomplete: true),
+    Fault(
+      testDescription: "one packet that is cut", bytes: recording(cutting: 700),
+      words: ["1 packet left out: recorded only in part; record without a snap length"],
+      isIncomplete: true),
+    Fault(
+      testDescription: "two files behind each other",
+      bytes: recording(
+        order: Array(0..<500) + Array(600..<1000) + Array(500..<600) + Array(1000..<2000)),
+      words: [
+        "100 packets behind later ones in the file, so that they seem late; "
+          + "Wireshark's reordercap puts them in order"
+      ]),
+    // Nothing is to be put in order there.
+    Fault(
+      testDescription: "a clock that was set back",
+      bytes: recording { $0 < 1000 ? $0 : $0 - 700 }),
+  ]
+
+  @Test(arguments: faults, [false, true])
+  func whatTheCaptureLacksIsSaid(_ fault: Fault, isPiped: Bool) async throws {
+    let counters: TransportCounters
+    if isPiped {
+      let piped = try PipedTransport(on: eventLoop)
+      try await piped.open()
+      try await piped.write(fault.bytes)
+      try piped.finish()
+      _ = try await piped.end()
+      counters = await piped.transport.counters()
+    } else {
+      counters = try await ReplayTransportTests().play(fault.bytes).counters
+    }
+    #expect(counters.diagnostics.filter(\.isWarning).map(\.words) == fault.words)
+    #expect(counters.isIncompleteRecording == fault.isIncomplete)
+  }
+
   @Test func packetsComeOutAsTheyComeIn() async throws {
     let piped = try PipedTransport(on: eventLoop)
     try await piped.open()

@@ -98,6 +98,39 @@ struct RecordedTracksTests {
     #expect(media.map(\.kind) == [.video, .audio])
   }
 
+  /// RTCP beside media to port 5004: where the description says (RFC 3605), or the answer to SETUP,
+  /// or else at the next port.
+  @Test(
+    arguments: [
+      (description: "m=video 5004 RTP/AVP 96\na=rtcp:5010\n", transport: nil, port: 5010),
+      // One port for both is an offer (RFC 5761 §5.1.1).
+      ("m=video 5004 RTP/AVP 96\na=rtcp:5004\n", nil, 5005),
+      (nil, "client_port=5004-5010;server_port=6000-6001", 5010),
+      (nil, "client_port=5004-5005;server_port=6000-6001", 5005),
+      // WebRTC writes port 9 for one that is not known yet (RFC 8829 §5.2.1).
+      ("m=video 9 RTP/AVP 96\na=rtcp:9 IN IP4 0.0.0.0\n", nil, 5005), (nil, nil, 5005),
+    ] as [(description: String?, transport: String?, port: UInt16)])
+  func controlIsTakenFromThePortThatWasAgreedUpon(
+    description: String?, transport: String?, port: UInt16
+  ) async throws {
+    var frames: [ByteBuffer] = []
+    if let transport {
+      let answer = "RTSP/1.0 200 OK\r\nCSeq: 3\r\nTransport: RTP/AVP;unicast;\(transport)\r\n\r\n"
+      let segment = FrameBytes.tcp(ByteBuffer(string: answer), sequence: 1)
+      frames.append(FrameBytes.ethernet(FrameBytes.ipv4(segment, number: 6)))
+    }
+    for index in 0..<40 {
+      frames.append(
+        Self.frame(
+          Self.packet(index, ssrc: 0xA, type: 96, ticks: index * 90, marker: true), to: 5004))
+    }
+    frames.append(Self.frame(senderReport(ssrc: 0xA), from: 6001, to: port))
+    let said = try description.map { try SessionDescription(parsing: Array("v=0\n\($0)".utf8)) }
+    let sink = try await play(RecordingBytes.pcap(frames), said)
+    let control = sink.datagrams.elements.filter { $0.channel == .control }
+    #expect(control.map(\.bytes) == [senderReport(ssrc: 0xA)])
+  }
+
   @Test func anotherSendersMediaAreNone() async throws {
     var frames = (0..<100).map {
       Self.frame(Self.packet($0, ssrc: 0xA, type: 96, ticks: $0 * 360, marker: true), to: 5004)
@@ -152,6 +185,17 @@ struct RecordedTracksTests {
       flows.allSatisfy { $0.duration > .milliseconds(370) && $0.duration < .milliseconds(410) })
     #expect(flows.allSatisfy { $0.jitter.map { $0 < .milliseconds(5) } ?? false })
     #expect(flows[0].samples.count <= 32 && !flows[0].samples.isEmpty)
+  }
+
+  /// `tcpdump -i any` sees each packet at the bridge and behind it.
+  @Test func whatIsRecordedTwiceDoesNotMakeUpForLosses() async throws {
+    let frames = (0..<100).filter { $0 % 10 != 5 }.flatMap { index in
+      [ByteBuffer](
+        repeating: Self.frame(
+          Self.packet(index, ssrc: 0xA, type: 0, ticks: index * 16), to: 5004), count: 2)
+    }
+    let flow = try #require(try await listing(RecordingBytes.pcap(frames)).first?.flow)
+    #expect((flow.packets, flow.repeated, flow.lost) == (180, 90, 10))
   }
 
   /// All packets of a key have one timestamp, as those of a picture have (RFC 4733 §2.2).
@@ -217,6 +261,34 @@ struct RecordedTracksTests {
     for packet in packets.dropFirst() { reception.observe(packet, at: 0) }
     #expect(reception.lost == UInt64(lost))
     #expect(reception.received == UInt64(numbers.count))
+  }
+
+  /// Fifty packets a second for ten seconds, and again after `silence` seconds, in which `missing`
+  /// numbers and `ticks` seconds of the timestamps have passed.
+  @Test(arguments: [
+    // An outage of the network, also over more than all 65,536 numbers.
+    (100, 5000, 100, 5000), (1800, 90_000, 1800, 90_000),
+    // The sender has begun anew: its numbers, its timestamps or both.
+    (100, 20_000, 100, 0), (100, 5000, 1000, 0), (0, 5000, 0, 0),
+  ])
+  func anOutageIsLossAndANewBeginningIsNot(
+    silence: Int, missing: Int, ticks: Int, lost: UInt64
+  ) throws {
+    func packet(_ number: Int, _ ticks: Int) throws -> RTPPacket {
+      try RTPPacket(
+        parsing: Self.packet(number & 0xFFFF, ssrc: 1, type: 0, ticks: ticks))
+    }
+    var reception = FlowReception(try packet(0, 0), at: 0)
+    for index in 1..<1000 {
+      let isAfter = index >= 500
+      reception.observe(
+        try packet(index + (isAfter ? missing : 0), index * 160 + (isAfter ? ticks * 8000 : 0)),
+        at: Int64(index * 20 + (isAfter ? silence * 1000 : 0)) * 1_000_000)
+    }
+    #expect(reception.lost == lost)
+    #expect(reception.received == 1000)
+    // What is lost does not change the rate of the clock.
+    if lost > 0 { #expect(reception.clockRate == 8000) }
   }
 
   @Test func jitterIsThatOfTheClockRate() throws {

@@ -79,6 +79,18 @@ struct TCPReassemblyTests {
     #expect(reassembly.receive(Self.segment(100..<200), at: 3_000_000_002) == .retransmission)
   }
 
+  /// Every fifth segment is sent again 400 ms later, when the next one is already missing.
+  @Test func eachHoleIsWaitedForOnItsOwn() {
+    let ranges = stride(from: 0, to: 5000, by: 50).map { $0..<$0 + 50 }
+    var sent = ranges.enumerated().map { index, range in
+      (time: index * 50 + (index % 5 == 4 ? 400 : 0), range: range)
+    }
+    sent.sort { ($0.time, $0.range.lowerBound) < ($1.time, $1.range.lowerBound) }
+    let (bytes, reassembly) = Self.play(sent.map { Self.segment($0.range) }, millisecondsApart: 50)
+    #expect(bytes == Self.stream)
+    #expect(reassembly.holes == 0)
+  }
+
   @Test func whatWaitsBehindAHoleHasABound() {
     var reassembly = TCPReassembly()
     let payload = ByteBuffer(repeating: 0, count: 60_000)

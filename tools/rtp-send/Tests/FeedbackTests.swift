@@ -29,8 +29,11 @@ import Testing
     return bytes
   }
 
+  /// Takes the packets of so many pictures, as if they were sent.
   private func packets(of feed: inout PacketFeed, frames: Int) throws -> [ByteBuffer] {
-    try (0..<frames).flatMap { _ in try feed.next().element?.packets.map(\.bytes) ?? [] }
+    let packets = try (0..<frames).flatMap { _ in try feed.next().element?.packets ?? [] }
+    for packet in packets { feed.noteSent(packet) }
+    return packets.map(\.bytes)
   }
 
   private let now = Instant(nanoseconds: 0)
@@ -44,6 +47,28 @@ import Testing
     #expect(again.map(\.bytes) == [sent[0], sent[1], sent[3]])
     #expect(feed.feedback.requested == 4)
     #expect(feed.feedback.resent == 3)
+  }
+
+  /// A picture is packetized before it is due, and some receivers ask for what they expect next.
+  @Test(arguments: [nil, 98] as [UInt8?])
+  func whatHasNotBeenSentYetIsNotSentAgain(retransmission: UInt8?) throws {
+    let feed = try feed([.nack]) { $0.feedback.retransmissionPayloadType = retransmission }
+    var delivery = try Delivery(
+      feed, through: NetworkSimulator(Impairments(), seed: 1), pacing: .mediaTime(speed: 1))
+    delivery.begin(at: now)
+    let entry = RTCPFeedback.LostPackets(first: SequenceNumber(65_530))
+    let request = compound(.genericNACK(media: 1, [entry]))
+    delivery.answer(request, at: now)
+    #expect(delivery.feedback.requested == 1)
+    #expect(delivery.feedback.resent == 0)
+    let early = delivery.release(by: now)
+    #expect(early == nil)
+    delivery.step(to: now)
+    delivery.answer(request, at: now)
+    #expect(delivery.feedback.resent == 1)
+    let first = delivery.release(by: now)
+    #expect(first?.bytes.rtpSequence == 65_530)
+    #expect(first?.isAnswer == false)
   }
 
   @Test func orInAStreamOfTheirOwn() throws {

@@ -40,6 +40,23 @@ import Testing
     }
   }
 
+  /// AVI has no times but those of decoding, and libavformat gives them as others in H.265.
+  @Test(arguments: [h264, h265])
+  func whatHasNoTimesIsShownInTheOrderOfItsCounts(options: [String]) async throws {
+    let folder = try TemporaryFolder()
+    let container = folder.url("clip.mp4")
+    try FFmpeg.makeClip(container, options)
+    let units = try read(container)
+    let file = folder.url("clip.avi")
+    _ = try await FFmpeg.run(["-i", container.path, "-c", "copy", file.path])
+    let again = try read(file)
+    #expect(order(again) == order(units))
+    #expect(order(again) != Array(again.indices))
+    let shown = order(again).map { again[$0].presentationTicks }
+    let steps = Set(zip(shown, shown.dropFirst()).map { $1 - $0 })
+    #expect(steps == [3000])
+  }
+
   /// The places of the pictures in display order.
   private func order(_ units: [SourceAccessUnit]) -> [Int] {
     units.indices.sorted { units[$0].presentationTicks < units[$1].presentationTicks }

@@ -1,3 +1,4 @@
+import BlockingIO
 import NIOCore
 import RTPSend
 import RTPWire
@@ -16,7 +17,7 @@ final class ClientNews: Sendable {
     // Clients that come and go must not hide it.
     if case .streamFailed = event { return say(event) }
     guard event.isFailure || !isQuiet else { return }
-    let now = Instant(nanoseconds: Int64(clamping: NIODeadline.now().uptimeNanoseconds))
+    let now = Instant.now
     guard let leftOut = allowance.withLock({ $0.admit(at: now) }) else { return }
     tell(leftOut)
     say(event)

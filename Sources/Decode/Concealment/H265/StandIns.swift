@@ -16,7 +16,7 @@ struct StandIns {
   private static let maximumCount = 4
 
   private var sets = H265.CodingParameterSets()
-  private var pictures = ReferencePictures()
+  private var pictures = H265.ReferencePictures()
 
   /// What a unit needs to be decoded.
   struct Additions {
@@ -67,7 +67,7 @@ struct StandIns {
   mutating func take(parameterSet unit: ByteBuffer) { sets.take(unit) }
 
   /// Must be called when the decoder no longer holds any pictures.
-  mutating func forgetPictures() { pictures = ReferencePictures() }
+  mutating func forgetPictures() { pictures = H265.ReferencePictures() }
 
   /// Stand-ins for the missing pictures among `entries`, whose distances count from `count`.
   private mutating func missing(

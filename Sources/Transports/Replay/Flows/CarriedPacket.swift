@@ -15,4 +15,7 @@ struct CarriedPacket: Sendable, Hashable {
   /// Nanoseconds, like ``Recording/time``, but never decreasing.
   var time: Int64
   var carrier: Carrier
+  /// When it was recorded, as it is written in the file; `nil` where that says nothing of the order
+  /// of packets.
+  var recorded: Int64?
 }

@@ -25,6 +25,8 @@ struct Dissection: Sendable {
   private var order: [Connection] = []
   /// The time of the latest record; 0 before the first one with a time.
   private var time: Int64 = 0
+  /// The time of the current record, as it is written.
+  private var recorded: Int64?
   /// How far the clock of the machine that recorded was set back meanwhile.
   private var setBack: Int64 = 0
   /// How many records in a row are long past.
@@ -84,9 +86,19 @@ struct Dissection: Sendable {
     connections[Connection(ends: [source, destination])]?.controlChannels ?? [:]
   }
 
+  /// The client's RTCP port that was agreed in the RTSP session of `flow`, which goes to `port`.
+  func controlPort(agreedFor flow: Flow, to port: UInt16) -> UInt16? {
+    order.lazy.compactMap { connection in
+      connections[connection].flatMap {
+        connection.carries(flow, in: $0) ? $0.controlPorts[port] : nil
+      }
+    }.first
+  }
+
   /// Examines a record, and hands out possible RTP or RTCP in it.
   mutating func receive(_ recording: Recording, _ body: (CarriedPacket) -> Void) {
-    if let recorded = recording.time { note(recorded) }
+    recorded = recording.time
+    if let recorded { note(recorded) }
     switch recording.content {
     case .description(let text):
       guard comments.count < Self.maximumComments,
@@ -97,7 +109,8 @@ struct Dissection: Sendable {
       statistics.packets += 1
       guard recording.missing == 0 else { return statistics.cut += 1 }
       statistics.datagrams += 1
-      body(CarriedPacket(bytes: bytes, time: time, carrier: .file(channel)))
+      body(
+        CarriedPacket(bytes: bytes, time: time, carrier: .file(channel), recorded: recorded))
     case .frame(let frame, let link):
       statistics.packets += 1
       switch LinkLayer.payload(of: frame, on: link) {
@@ -153,6 +166,7 @@ struct Dissection: Sendable {
       case .incomplete: break
       case .duplicate: statistics.duplicateFragments += 1
       case .overlapping: statistics.overlappingFragments += 1
+      case .mixed: statistics.mixedFragments += 1
       case .impossible: statistics.impossibleFragments += 1
       }
     } catch {
@@ -176,7 +190,8 @@ struct Dissection: Sendable {
           bytes: datagram.payload, time: time,
           carrier: .udp(
             source: IPEndpoint(address: packet.source, port: datagram.sourcePort),
-            destination: IPEndpoint(address: packet.destination, port: datagram.destinationPort))))
+            destination: IPEndpoint(address: packet.destination, port: datagram.destinationPort)),
+          recorded: recorded))
     case IPPacket.Number.tcp:
       guard let segment = TCPSegment(parsing: packet.payload) else {
         return statistics.malformed += 1

@@ -18,6 +18,8 @@ struct DissectionStatistics: Sendable, Hashable {
   var fragments: UInt64 = 0
   var duplicateFragments: UInt64 = 0
   var overlappingFragments: UInt64 = 0
+  /// Packets of which the fragments do not belong together.
+  var mixedFragments: UInt64 = 0
   var impossibleFragments: UInt64 = 0
   /// Link, IP, UDP or TCP headers that do not fit their contents.
   var malformed: UInt64 = 0
@@ -39,14 +41,18 @@ struct DissectionStatistics: Sendable, Hashable {
     return "\(packets) packet\(packets == 1 ? "" : "s")\(detail)"
   }
 
+  /// Whether there was more than was recorded, so that what is missing may have come.
+  var isIncomplete: Bool { cut > 0 || holes > 0 }
+
   /// What was left out though it may have belonged to a stream, a sentence each.
   var losses: [TransportDiagnostic] {
     [
-      (cut, "packets were recorded only in part and were left out; record without a snap length"),
-      (holes, "holes in TCP connections were skipped: segments that were not recorded"),
-      (overlappingFragments, "overlapping fragments of IP, with their packets, were left out"),
-      (malformed, "packets with headers that do not fit were left out"),
-      (unsupportedLink, "packets on a kind of link that is not known were left out"),
-    ].filter { $0.0 > 0 }.map { .warning("\($0.0) \($0.1)") }
+      (cut, "packet", "left out: recorded only in part; record without a snap length"),
+      (holes, "hole", "in TCP connections skipped: segments that were not recorded"),
+      (overlappingFragments, "packet", "of IP left out: overlapping fragments"),
+      (mixedFragments, "packet", "of IP left out: fragments that do not belong together"),
+      (malformed, "packet", "left out: headers that do not fit"),
+      (unsupportedLink, "packet", "left out: on a kind of link that is not known"),
+    ].filter { $0.0 > 0 }.map { .warning("\($0.0.counted($0.1)) \($0.2)") }
   }
 }

@@ -18,7 +18,7 @@ enum FlowPlace: Sendable, Hashable {
     }
   }
 
-  /// The place of RTCP that is not multiplexed (RFC 3550 §11).
+  /// The place of RTCP that is not multiplexed, where nothing else is agreed upon (RFC 3550 §11).
   var next: FlowPlace? {
     switch self {
     case .port(let own): .port(own.nextPort())
@@ -48,7 +48,7 @@ struct Flow: Sendable {
   private var inSequence: UInt64 = 0
   /// Packets that are the one before once more: `tcpdump -i any` sees each at the bridge and behind
   /// it, and some switches mirror both directions.
-  private var repeated: UInt64 = 0
+  private(set) var repeated: UInt64 = 0
   private var last: (number: SequenceNumber, timestamp: UInt32)?
   private(set) var reception: FlowReception
   /// Packets whose payloads begin differently, to recognize the codec; empty unless wanted.
@@ -72,8 +72,10 @@ struct Flow: Sendable {
   }
 
   mutating func observe(_ packet: RTPPacket, at time: Int64) {
-    reception.observe(packet, at: time)
+    let before = repeated
     count(packet)
+    // What was recorded twice did not make up for a loss.
+    if repeated == before { reception.observe(packet, at: time) }
   }
 
   /// Keeps the packet as a sample if its payload begins differently from the others.

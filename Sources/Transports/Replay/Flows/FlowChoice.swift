@@ -44,18 +44,19 @@ struct FlowChoice: Sendable {
       first.payloadType = best.payloadType
     }
     first.auxiliaryTypes = wish.auxiliaryTypes.union(said?.auxiliaryTypes ?? [])
-    first.hasNeighbour = confirmed.contains { $0.place == best.place.next }
     first.takesCorrection = wish.takesCorrection
     first.retransmissionPort = wish.retransmissionPort ?? section?.retransmissionPort
     tracks = [first]
     if wish.isOpen { addOthers(among: confirmed, in: dissection) }
     for index in tracks.indices {
-      guard case .channel(let source, let destination, let channel) = tracks[index].flow.place
-      else {
-        continue
+      // One place for both (RFC 5761) was offered; the other end may not have agreed.
+      if let place = dissection.controlPlace(of: tracks[index].flow),
+        place != tracks[index].flow.place
+      {
+        tracks[index].controlPlace = place
       }
-      let channels = dissection.controlChannels(between: source, and: destination)
-      tracks[index].controlChannel = channels[channel] ?? tracks[index].controlChannel
+      let place = tracks[index].controlPlace
+      tracks[index].hasNeighbour = confirmed.contains { $0.place == place }
     }
   }
 
@@ -104,7 +105,6 @@ struct FlowChoice: Sendable {
       var track = FlowTrack(flow, description: said ?? flow.assignment)
       track.payloadType = flow.payloadType
       track.auxiliaryTypes = Set(said?.auxiliaryTypes ?? [])
-      track.hasNeighbour = flows.contains { $0.place == flow.place.next }
       tracks.append(track)
     }
   }
@@ -132,6 +132,23 @@ extension Dissection {
     of flow: Flow
   ) -> (media: SessionDescription.Media, retransmissionPort: UInt16?)? {
     descriptions(of: flow).section(of: flow)
+  }
+
+  /// Where the RTCP of `flow` is, as its description (RFC 3605) or the answer to its SETUP says.
+  fileprivate func controlPlace(of flow: Flow) -> FlowPlace? {
+    switch flow.place {
+    case .port(let own):
+      // What is described for another port was changed on the way, or is a placeholder (RFC 8829).
+      let described = section(of: flow)?.media
+      let said = described?.port == Int(own.port) ? described?.controlPort : nil
+      let port = said.flatMap { UInt16(exactly: $0) } ?? controlPort(agreedFor: flow, to: own.port)
+      return port.map { .port(IPEndpoint(address: own.address, port: $0)) }
+    case .channel(let source, let destination, let channel):
+      return controlChannels(between: source, and: destination)[channel].map {
+        .channel(source: source, destination: destination, $0)
+      }
+    case .file: return nil
+    }
   }
 }
 

@@ -5,6 +5,7 @@ internal import RTPWire
 struct FlowOrigins {
   /// The most senders remembered: the ports of one machine.
   private static let maximumSenders = 64
+  private(set) var order = FileOrder()
   private var addresses: [IPEndpoint: SocketAddress] = [:]
   /// The sender of the previous packet, usually the next one's too.
   private var latest: (endpoint: IPEndpoint, address: SocketAddress?)?
@@ -14,6 +15,7 @@ struct FlowOrigins {
     of packet: CarriedPacket, in choice: FlowChoice, at arrival: Instant
   ) -> Datagram? {
     guard let (track, channel) = choice.place(of: packet) else { return nil }
+    if channel == .media { order.note(packet, track: track) }
     return Datagram(
       bytes: packet.bytes, arrival: arrival, channel: channel, track: track,
       origin: origin(of: packet.carrier))

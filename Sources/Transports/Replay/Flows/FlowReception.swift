@@ -4,13 +4,17 @@ internal import RTPWire
 struct FlowReception: Sendable {
   /// How many packets the first one to arrive may have overtaken.
   private static let overtaken = 64
+  /// The shortest silence that may be an outage of the network, in nanoseconds.
+  private static let shortestOutage = 1e9
 
   /// In nanoseconds of the recording.
   let firstTime: Int64
   private(set) var lastTime: Int64
   private(set) var received: UInt64 = 1
-  /// Packets expected by the numbers, up to the last restart.
+  /// Packets expected by the numbers, up to the last restart or outage.
   private var expectedBefore: UInt64 = 0
+  /// When the numbers since then began, and the ticks until then: the pace is measured from there.
+  private var began: (time: Int64, ticks: Int64)
   private var first: Int64
   private var highest: Int64
   private var numbers: SequenceUnwrapper
@@ -29,6 +33,7 @@ struct FlowReception: Sendable {
 
   init(_ packet: RTPPacket, at time: Int64) {
     (firstTime, lastTime, timestamp) = (time, time, packet.timestamp)
+    began = (time, 0)
     numbers = SequenceUnwrapper(first: packet.sequenceNumber)
     first = numbers.extend(packet.sequenceNumber)
     highest = first
@@ -36,7 +41,7 @@ struct FlowReception: Sendable {
 
   /// Missing packets by the numbers; duplicates make up for lost ones, as in receiver reports.
   var lost: UInt64 {
-    let expected = expectedBefore + UInt64(clamping: highest - first + 1)
+    let expected = expectedBefore.addingSaturating(UInt64(clamping: highest - first + 1))
     return expected > received ? expected - received : 0
   }
 
@@ -57,12 +62,13 @@ struct FlowReception: Sendable {
 
   mutating func observe(_ packet: RTPPacket, at time: Int64) {
     received += 1
-    noteNumber(packet.sequenceNumber)
     let elapsed = Double(time.subtractingSaturating(lastTime))
     let step = Int32(bitPattern: packet.timestamp &- timestamp)
+    let course = noteNumber(packet.sequenceNumber, elapsed: elapsed, step: step)
     (lastTime, timestamp) = (time, packet.timestamp)
+    defer { if course != .goesOn { began = (time, ticks) } }
     // A minute of video.
-    guard step.magnitude <= 60 * 90_000 else { return }
+    guard course == .outage || step.magnitude <= 60 * 90_000 else { return }
     ticks = ticks.addingSaturating(Int64(step))
     for (index, rate) in Self.clockRates.enumerated() {
       let difference = abs(elapsed - Double(step) * 1e9 / Double(rate))
@@ -70,19 +76,49 @@ struct FlowReception: Sendable {
     }
   }
 
-  private mutating func noteNumber(_ number: SequenceNumber) {
+  /// What the numbers say of a packet and those before it.
+  private enum Course {
+    case goesOn
+    /// The network, or the capture, lacks all between them.
+    case outage
+    case restart
+  }
+
+  /// Notes a number that came `elapsed` nanoseconds and `step` ticks after the one before.
+  private mutating func noteNumber(
+    _ number: SequenceNumber, elapsed: Double, step: Int32
+  ) -> Course {
     let extended = numbers.extend(number)
     guard (extended - highest).magnitude <= UInt64(SourceProof.greatestDropout) else {
-      expectedBefore += UInt64(clamping: highest - first + 1)
+      let missing = missing(before: number, elapsed: elapsed, step: step)
+      for count in [highest - first + 1, Int64(missing ?? 0)] {
+        expectedBefore = expectedBefore.addingSaturating(UInt64(clamping: count))
+      }
       numbers = SequenceUnwrapper(first: number)
       first = numbers.extend(number)
       highest = first
-      return
+      return missing == nil ? .restart : .outage
     }
     // Packets that the first one has overtaken belong to the flow too.
     if extended < first, first - extended <= Self.overtaken { first = extended }
-    guard extended > highest else { return }
+    guard extended > highest else { return .goesOn }
     highest = extended
     numbers.advance(to: extended)
+    return .goesOn
+  }
+
+  /// How many packets are missing before `number`; `nil` if the numbers seem to begin anew.
+  ///
+  /// As when it is played, it is an outage if as many packets are missing as the source would have
+  /// sent meanwhile, and as much media time.
+  private func missing(before number: SequenceNumber, elapsed: Double, step: Int32) -> Int? {
+    let before = Double(lastTime.subtractingSaturating(began.time))
+    let sent = Double(highest - first)
+    let pace = Double(ticks.subtractingSaturating(began.ticks)) / before
+    guard min(elapsed, before) >= Self.shortestOutage, pace > 0,
+      abs(Double(step) / pace - elapsed) <= 2e9 + elapsed / 10
+    else { return nil }
+    return SequenceNumber(UInt16(truncatingIfNeeded: highest + 1))
+      .missing(before: number, expected: sent * elapsed / before)
   }
 }

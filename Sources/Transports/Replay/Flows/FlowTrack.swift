@@ -12,19 +12,20 @@ struct FlowTrack: Sendable {
   var payloadType: UInt8?
   /// Payload types that belong to it under any SSRC, such as FlexFEC.
   var auxiliaryTypes: Set<UInt8> = []
-  /// Whether the next port has its own RTP, so that RTCP there must look like RTCP.
+  /// Whether the place of its RTCP has its own RTP, so that RTCP there must look like RTCP.
   var hasNeighbour = false
   /// Whether the ports two and four above carry SMPTE ST 2022-1 correction packets.
   var takesCorrection = false
   /// The destination port of its retransmissions in a separate session.
   var retransmissionPort: UInt16?
-  /// The RTCP channel of interleaved RTP.
-  var controlChannel: UInt8?
+  /// Where its RTCP is, unless something else was agreed upon the one after its own; `nil` in files
+  /// without places.
+  var controlPlace: FlowPlace?
 
   init(_ flow: Flow, description: MediaDescription?) {
     self.flow = flow
     self.description = description
-    if case .channel(_, _, let channel) = flow.place { controlChannel = channel &+ 1 }
+    controlPlace = flow.place.next
   }
 
   /// The channel of `packet` in this track; `nil` if it does not belong to it.
@@ -42,7 +43,7 @@ struct FlowTrack: Sendable {
       guard destination.address == own.address else { return nil }
       if destination.port == own.port { return .media }
       if destination.port == retransmissionPort { return .retransmission }
-      if destination.port == own.port &+ 1 { return .control }
+      if FlowPlace(carrier) == controlPlace { return .control }
       let isAbove = destination.port == own.port &+ 2 || destination.port == own.port &+ 4
       return takesCorrection && isAbove ? .correction : nil
     case (
@@ -51,7 +52,7 @@ struct FlowTrack: Sendable {
     ):
       guard source == ownSource, destination == ownDestination else { return nil }
       if channel == own { return .media }
-      return channel == controlChannel ? .control : nil
+      return FlowPlace(carrier) == controlPlace ? .control : nil
     case (.file(let channel), .file): return channel
     default: return nil
     }

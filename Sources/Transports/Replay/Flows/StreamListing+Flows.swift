@@ -55,7 +55,8 @@ extension FlowFigures {
     let reception = flow.reception
     self.init(
       source: source.map { "\($0)" }, destination: destination.map { "\($0)" }, channel: channel,
-      ssrc: flow.ssrc, packets: flow.packets, bytes: flow.bytes, lost: reception.lost,
+      ssrc: flow.ssrc, packets: flow.packets, bytes: flow.bytes, repeated: flow.repeated,
+      lost: reception.lost,
       duration: .nanoseconds(reception.lastTime.subtractingSaturating(reception.firstTime)),
       samples: flow.samples, jitters: [:])
   }

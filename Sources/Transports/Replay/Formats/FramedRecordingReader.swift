@@ -15,7 +15,8 @@ struct FramedRecordingReader: RecordingReader {
   var unfinished: Int { packets.isInsidePacket ? 1 : 0 }
 
   var oddities: [String] {
-    packets.emptyPackets == 0 ? [] : ["\(packets.emptyPackets) lengths were 0, without a packet"]
+    packets.emptyPackets == 0
+      ? [] : ["\(packets.emptyPackets.counted("length")) of 0, without a packet"]
   }
 
   mutating func append(_ bytes: ByteBuffer) {

@@ -45,7 +45,7 @@ struct PcapngReader: RecordingReader {
 
   var oddities: [String] {
     oddPackets == 0
-      ? [] : ["\(oddPackets) packets belong to no interface of the file and were left out"]
+      ? [] : ["\(oddPackets.counted("packet")) left out: of no interface of the file"]
   }
 
   mutating func append(_ bytes: ByteBuffer) { self.bytes.append(bytes) }

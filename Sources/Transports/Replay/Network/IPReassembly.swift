@@ -10,6 +10,8 @@ struct IPReassembly: Sendable {
     case duplicate
     /// It overlaps another one, so the whole packet is dropped (RFC 5722).
     case overlapping
+    /// All have come, but of several packets, by the checksum of UDP.
+    case mixed
     /// It extends past 65,535 bytes, or past an end that was already known.
     case impossible
   }
@@ -18,11 +20,15 @@ struct IPReassembly: Sendable {
   static let maximumPackets = 64
   /// Bytes of all waiting fragments.
   static let maximumBytes = 4 << 20
-  /// After this time the rest will not come (RFC 8200 §4.5).
-  static let patience: Int64 = 60_000_000_000
+  /// After this time the rest will not come, as in Linux.
+  ///
+  /// An identification of IPv4 may come again before the 60 s of RFC 8200 §4.5 are over.
+  static let patience: Int64 = 30_000_000_000
 
   /// Packets that were never completed.
   private(set) var incomplete: UInt64 = 0
+  /// Whether a packet has had the right checksum, so that it means something in others.
+  private var checksumsHold = false
   private var packets: [Packet] = []
   private var bytes = 0
 
@@ -72,13 +78,22 @@ struct IPReassembly: Sendable {
     switch outcome {
     case .fits: bytes += packet.payload.readableBytes
     case .duplicate: return .duplicate
+    case .other:
+      // The rest of the former packet never came, and its identification has come again.
+      remove(at: index)
+      incomplete += 1
+      return receive(packet, fragment, at: time)
     case .overlapping, .impossible:
       remove(at: index)
       return outcome == .overlapping ? .overlapping : .impossible
     }
     guard let whole = packets[index].whole else { return .incomplete }
     remove(at: index)
-    return .whole(IPPacket(reassembled: whole, of: packet))
+    let reassembled = IPPacket(reassembled: whole, of: packet)
+    let holds = UDPDatagram.checksumHolds(reassembled)
+    // Who takes names and addresses out of a capture may leave the checksums as they were.
+    checksumsHold = checksumsHold || holds
+    return holds || !checksumsHold ? .whole(reassembled) : .mixed
   }
 
   private mutating func remove(at index: Int) {
@@ -87,7 +102,7 @@ struct IPReassembly: Sendable {
 }
 
 extension IPReassembly.Packet {
-  fileprivate enum Insertion { case fits, duplicate, overlapping, impossible }
+  fileprivate enum Insertion { case fits, duplicate, other, overlapping, impossible }
 
   fileprivate mutating func insert(
     _ bytes: ByteBuffer, _ fragment: IPPacket.Fragment
@@ -101,7 +116,7 @@ extension IPReassembly.Packet {
     if place < pieces.count, pieces[place].offset == start,
       pieces[place].bytes.readableBytes == count
     {
-      return .duplicate
+      return pieces[place].bytes == bytes ? .duplicate : .other
     }
     let before = place > 0 ? pieces[place - 1] : nil
     if let before, before.offset + before.bytes.readableBytes > start { return .overlapping }

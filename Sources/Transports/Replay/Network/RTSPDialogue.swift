@@ -23,6 +23,8 @@ struct RTSPDialogue: Sendable {
   private(set) var controlChannels: [UInt8: UInt8] = [:]
   /// The ports from which the server sends RTP, from SETUP.
   private(set) var serverPorts: Set<UInt16> = []
+  /// The client's ports for RTCP by those for RTP, from SETUP.
+  private(set) var controlPorts: [UInt16: UInt16] = [:]
   private var directions: [IPEndpoint: Direction] = [:]
 
   fileprivate struct Direction: Sendable {
@@ -100,6 +102,11 @@ struct RTSPDialogue: Sendable {
     }
     if let port = header.serverPort.flatMap({ UInt16(exactly: $0.media) }) {
       serverPorts.insert(port)
+    }
+    if let pair = header.clientPort, let media = UInt16(exactly: pair.media),
+      let control = pair.control.flatMap({ UInt16(exactly: $0) })
+    {
+      controlPorts[media] = control
     }
   }
 }

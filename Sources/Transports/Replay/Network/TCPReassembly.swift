@@ -38,9 +38,8 @@ struct TCPReassembly: Sendable {
   private var next: UInt32?
   private var ready = CircularBuffer<Piece>()
   /// In order of their numbers; may overlap.
-  private var parked: [(number: UInt32, bytes: ByteBuffer)] = []
+  private var parked: [(number: UInt32, bytes: ByteBuffer, arrival: Int64)] = []
   private var parkedBytes = 0
-  private var holeSince: Int64?
 
   /// Adds a segment recorded at `time`; call ``nextPiece()`` until `nil` afterwards.
   mutating func receive(_ segment: TCPSegment, at time: Int64) -> Outcome {
@@ -78,8 +77,7 @@ struct TCPReassembly: Sendable {
     next = expected
     let distance = Int(Int32(bitPattern: number &- expected))
     if distance > 0 {
-      park(bytes, at: number, expected)
-      holeSince = holeSince ?? time
+      park(bytes, at: number, expected, time)
       return .parked
     }
     guard bytes.readableBytes > -distance else { return .retransmission }
@@ -88,7 +86,9 @@ struct TCPReassembly: Sendable {
     return .inOrder
   }
 
-  private mutating func park(_ bytes: ByteBuffer, at number: UInt32, _ expected: UInt32) {
+  private mutating func park(
+    _ bytes: ByteBuffer, at number: UInt32, _ expected: UInt32, _ time: Int64
+  ) {
     let place = parked.lastIndex { $0.number &- expected <= number &- expected }.map { $0 + 1 } ?? 0
     if place > 0, parked[place - 1].number == number,
       parked[place - 1].bytes.readableBytes >= bytes.readableBytes
@@ -96,7 +96,7 @@ struct TCPReassembly: Sendable {
       return
     }
     // A copy, because a slice would keep the read's whole slab in memory.
-    parked.insert((number, ByteBuffer(buffer: bytes)), at: place)
+    parked.insert((number, ByteBuffer(buffer: bytes), time), at: place)
     parkedBytes += bytes.readableBytes
   }
 
@@ -118,13 +118,14 @@ struct TCPReassembly: Sendable {
       guard first.bytes.readableBytes > -distance else { continue }
       deliver(first.bytes, from: -distance, upTo: first.number)
     }
-    holeSince = nil
   }
 
   private func isTooMuch(at time: Int64) -> Bool {
-    guard let holeSince else { return false }
+    // Each hole is waited for on its own: where losses follow each other one is always open. What
+    // fills part of it shows that the sender is sending it again.
+    guard let first = parked.first else { return false }
     return parkedBytes > Self.maximumBytes || parked.count > Self.maximumSegments
-      || time.subtractingSaturating(holeSince) > Self.patience
+      || time.subtractingSaturating(first.arrival) > Self.patience
   }
 
   private mutating func skipHole() {
@@ -133,7 +134,6 @@ struct TCPReassembly: Sendable {
     ready.append(.hole)
     missingBytes += UInt64(first.number &- next)
     self.next = first.number
-    holeSince = nil
     closeHoles()
   }
 }

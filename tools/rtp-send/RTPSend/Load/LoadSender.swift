@@ -1,3 +1,4 @@
+import BlockingIO
 import Glibc
 import Impairment
 import NIOCore
@@ -82,8 +83,8 @@ public final class LoadSender: Sendable {
   private func run(
     _ configuration: LoadConfiguration, _ loop: PacketLoop, _ socket: LoadSocket
   ) throws -> SendReport {
-    let begin = now
-    let wallClock = WallClock.unixNanoseconds()
+    let begin = Instant.now
+    let wallClock = UTC.now
     let reports = SenderReports()
     var schedule = LoadSchedule(
       loop, count: configuration.count, limit: configuration.limit(of: loop),
@@ -119,7 +120,7 @@ public final class LoadSender: Sendable {
     }
 
     while !isStopped.load(ordering: .relaxed) {
-      let time = now
+      let time = Instant.now
       let next = schedule.take(by: time) { items.append(($0, $1)) }
       try send(at: time)
       guard let next else {
@@ -128,8 +129,8 @@ public final class LoadSender: Sendable {
       }
       wait(until: next)
     }
-    schedule.end(at: now) { items.append(($0, $1)) }
-    try send(at: now)
+    schedule.end(at: .now) { items.append(($0, $1)) }
+    try send(at: .now)
     report.frames = schedule.pictureCount
     report.network.offered = schedule.packetCount
     report.network.delivered = schedule.packetCount
@@ -137,18 +138,14 @@ public final class LoadSender: Sendable {
     report.bytes = socket.bytes
     report.clients = configuration.count
     report.lateness = .nanoseconds(schedule.lateness)
-    report.duration = .nanoseconds(begin.nanoseconds(to: now))
+    report.duration = .nanoseconds(begin.nanoseconds(to: .now))
     return report
-  }
-
-  private var now: Instant {
-    Instant(nanoseconds: Int64(clamping: NIODeadline.now().uptimeNanoseconds))
   }
 
   /// Sleeps until `time`, but at least for half a millisecond, so that packets gather, and at most
   /// for a twentieth of a second, so that ``stop()`` is heeded.
   private func wait(until time: Instant) {
-    let rest = min(max(now.nanoseconds(to: time), 500_000), 50_000_000)
+    let rest = min(max(Instant.now.nanoseconds(to: time), 500_000), 50_000_000)
     var duration = timespec(tv_sec: 0, tv_nsec: Int(rest))
     _ = unsafe nanosleep(&duration, nil)
   }

@@ -1,3 +1,4 @@
+import BlockingIO
 import Impairment
 import NIOCore
 import RTPWire
@@ -30,26 +31,22 @@ final class PathDriver {
     self.path = path
     self.loop = loop
     self.onVerdicts = onVerdicts
-    lastHeard = Self.now
+    lastHeard = Instant.now
   }
 
   var counters: ImpairmentCounters { path.counters }
 
-  static var now: Instant {
-    Instant(nanoseconds: Int64(clamping: NIODeadline.now().uptimeNanoseconds))
-  }
-
   /// Takes a packet; ``run()`` has to follow once all that was read is offered.
   func offer(_ bytes: ByteBuffer, _ direction: ProxyPath.Direction, channel: Int) {
     guard !isOver else { return }
-    lastHeard = Self.now
+    lastHeard = Instant.now
     path.offer(bytes, direction, channel: channel, at: lastHeard)
   }
 
   /// Sends what is due, and sets the timer for the rest.
   func run() {
     guard isReady, !isOver else { return }
-    let now = Self.now
+    let now = Instant.now
     var hasSent = false
     while let departure = path.departure(by: now) {
       send(departure)

@@ -1,3 +1,4 @@
+import BlockingIO
 import NIOCore
 import NIOPosix
 import RTPWire
@@ -127,7 +128,7 @@ final class UDPProxy: ProxyService {
   }
 
   private func forgetSilent() {
-    let now = PathDriver.now
+    let now = Instant.now
     for (address, client) in clients
     where client.driver.lastHeard.nanoseconds(to: now) > Self.patience {
       forget(address, client)

@@ -64,8 +64,9 @@ extension Delivery {
       firstTimestamp = entry.firstTimestamp
     }
 
-    /// Counts a packet that the network was given.
+    /// Counts and remembers a packet that the network was given.
     mutating func noteOffered(_ entry: Entry) {
+      feed.noteSent(entry.packet)
       firstTimestamp = entry.firstTimestamp
       guard let octets = entry.packet.octets, let ssrc = entry.packet.bytes.rtpSSRC else { return }
       var own = account ?? SenderAccount(ssrc: ssrc)

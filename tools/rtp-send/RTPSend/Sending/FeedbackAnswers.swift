@@ -69,9 +69,12 @@ struct FeedbackAnswers {
     sequence = SequenceNumber(UInt16(truncatingIfNeeded: dice.next()))
   }
 
+  /// Whether anything is remembered, because receivers may ask for it.
+  var remembers: Bool { !history.isEmpty }
+
   /// Remembers a packet, which is sent as `sent`.
   mutating func remember(_ packet: ByteBuffer, sentAs sent: ByteBuffer) {
-    guard !history.isEmpty, let number = Self.number(of: packet) else { return }
+    guard remembers, let number = Self.number(of: packet) else { return }
     history[Int(number) % history.count] =
       configuration.retransmissionPayloadType == nil ? sent : packet
   }
@@ -112,7 +115,7 @@ struct FeedbackAnswers {
 
   /// Other tracks have the same numbers, and their requests come here too.
   private mutating func packet(_ number: SequenceNumber, of media: UInt32) -> ByteBuffer? {
-    guard !history.isEmpty, let packet = history[Int(number.rawValue) % history.count] else {
+    guard remembers, let packet = history[Int(number.rawValue) % history.count] else {
       return nil
     }
     guard Self.number(of: packet) == number.rawValue,

@@ -1,3 +1,4 @@
+import BlockingIO
 import NIOCore
 import NIOHTTP1
 import RTPWire
@@ -47,9 +48,7 @@ final class HTTPClientSession: ChannelInboundHandler {
     }
     if request.method == .GET {
       do {
-        run = try StreamRun(server.nextRun(), unixNanoseconds: WallClock.unixNanoseconds) {
-          self.now
-        }
+        run = try StreamRun(server.nextRun(), unixNanoseconds: { UTC.now }) { .now }
       } catch {
         server.failed(error, for: context.channel)
         return refuse(request, .serviceUnavailable, ["Retry-After": "5"], context)
@@ -117,10 +116,6 @@ final class HTTPClientSession: ChannelInboundHandler {
     }
   }
 
-  private var now: Instant {
-    Instant(nanoseconds: Int64(clamping: NIODeadline.now().uptimeNanoseconds))
-  }
-
   private func refuse(
     _ request: HTTPRequestHead, _ status: HTTPResponseStatus, _ headers: HTTPHeaders,
     _ context: ChannelHandlerContext
@@ -138,7 +133,7 @@ final class HTTPClientSession: ChannelInboundHandler {
     timer?.cancel()
     timer = nil
     guard run != nil, context.channel.isWritable else { return }
-    let now = now
+    let now = Instant.now
     var chunk = ByteBuffer()
     while let packet = run?.next(at: now)?.bytes {
       append(packet, to: &chunk)
@@ -179,11 +174,11 @@ final class HTTPClientSession: ChannelInboundHandler {
     impatience?.cancel()
     if ending != .clientLeft {
       var chunk = ByteBuffer()
-      for packet in run?.goodbye(at: now) ?? [] { append(packet.bytes, to: &chunk) }
+      for packet in run?.goodbye(at: Instant.now) ?? [] { append(packet.bytes, to: &chunk) }
       send(&chunk, context)
     }
     server.configuration.tellVerdicts(of: &run)
-    departure = (report: run?.report(at: now) ?? SendReport(), ending: ending)
+    departure = (report: run?.report(at: Instant.now) ?? SendReport(), ending: ending)
     run = nil
     limitFarewell(to: Farewell.longest(after: ending), context)
     close(context)

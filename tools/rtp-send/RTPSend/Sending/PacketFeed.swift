@@ -90,6 +90,8 @@ public struct PacketFeed {
     var isKey: Bool { key != nil }
     /// Its bytes of payload, if sender reports count it.
     var octets: UInt32?
+    /// The same in clear, if it is remembered once it is sent.
+    var original: ByteBuffer?
   }
 
   /// The packets that one access unit completed.
@@ -266,6 +268,11 @@ public struct PacketFeed {
   /// Requests and answers so far.
   public var feedback: FeedbackCounters { answers.counters }
 
+  /// Remembers a packet, which is sent now, for receivers that ask for it.
+  mutating func noteSent(_ packet: Packet) {
+    if let original = packet.original { answers.remember(original, sentAs: packet.bytes) }
+  }
+
   /// What the receivers' RTCP said last of the present source, since the last call.
   mutating func takeReception() -> ReceptionReport? { reception.take() }
 
@@ -305,9 +312,10 @@ public struct PacketFeed {
     var octets = stream.octets(of: packet)
     var finished: [Packet] = []
     for packet in quirky.apply(quirks, to: packet) {
-      let sent = try protected(packet)
-      answers.remember(packet, sentAs: sent)
-      finished.append(Packet(bytes: sent, key: key, octets: octets.take()))
+      let original = answers.remembers ? packet : nil
+      finished.append(
+        Packet(
+          bytes: try protected(packet), key: key, octets: octets.take(), original: original))
       if let correction = matrix?.add(packet) { finished += correction }
     }
     return finished

@@ -1,3 +1,4 @@
+import BlockingIO
 import NIOCore
 import RTPWire
 
@@ -55,13 +56,13 @@ final class SendingSession: ChannelInboundHandler {
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     guard !hasEnded else { return }
     let envelope = unwrapInboundIn(data)
-    switch presence?.receive(envelope.data, from: envelope.remoteAddress, at: now) {
+    switch presence?.receive(envelope.data, from: envelope.remoteAddress, at: Instant.now) {
     case .arrived:
       remote = envelope.remoteAddress
       onEvent(.clientArrived(envelope.remoteAddress))
       begin(context)
     case .busy where mayTell(of: envelope.remoteAddress):
-      lastIgnored = (envelope.remoteAddress, now)
+      lastIgnored = (envelope.remoteAddress, Instant.now)
       onEvent(.clientIgnored(envelope.remoteAddress))
     case .busy, .heartbeat, .notHello, nil:
       answer(envelope, context)
@@ -70,15 +71,15 @@ final class SendingSession: ChannelInboundHandler {
 
   private func mayTell(of ignored: SocketAddress) -> Bool {
     guard let lastIgnored else { return true }
-    return lastIgnored.client != ignored && lastIgnored.time.duration(to: now) >= .seconds(1)
+    return lastIgnored.client != ignored && lastIgnored.time.duration(to: .now) >= .seconds(1)
   }
 
   /// Answers the receiver's RTCP, which comes from its host: from the port of its media, or from
   /// another.
   private func answer(_ envelope: AddressedEnvelope<ByteBuffer>, _ context: ChannelHandlerContext) {
     guard run != nil, envelope.remoteAddress.ipAddress == remote?.ipAddress else { return }
-    run?.answer(envelope.data, at: now)
-    receptions.merge(run?.takeReceptions(at: now) ?? [:]) { $1 }
+    run?.answer(envelope.data, at: Instant.now)
+    receptions.merge(run?.takeReceptions(at: Instant.now) ?? [:]) { $1 }
     // More may be waiting to be read, and one look answers all of them.
     timer?.cancel()
     timer = loop.scheduleTask(deadline: .now()) { self.tick(context) }
@@ -112,13 +113,9 @@ final class SendingSession: ChannelInboundHandler {
     end(.stopped, context)
   }
 
-  private var now: Instant {
-    Instant(nanoseconds: Int64(clamping: NIODeadline.now().uptimeNanoseconds))
-  }
-
   private func begin(_ context: ChannelHandlerContext) {
     do {
-      run = try StreamRun(runs.next(), unixNanoseconds: WallClock.unixNanoseconds) { self.now }
+      run = try StreamRun(runs.next(), unixNanoseconds: { UTC.now }) { .now }
       run?.notify(SourceReady.event(for: context.channel))
       // Whatever came before there was anybody to notify.
       goOn(context)
@@ -147,7 +144,7 @@ final class SendingSession: ChannelInboundHandler {
     timer?.cancel()
     timer = nil
     guard let remote, run != nil else { return }
-    let now = now
+    let now = Instant.now
     if let gone = presence?.expire(at: now) {
       leave(gone, context)
       return
@@ -216,7 +213,7 @@ final class SendingSession: ChannelInboundHandler {
   /// Adds what the run did to the report, and forgets it.
   private func count() {
     configuration.tellVerdicts(of: &run)
-    if let run { report.add(run.report(at: now)) }
+    if let run { report.add(run.report(at: Instant.now)) }
     run = nil
   }
 
@@ -226,7 +223,7 @@ final class SendingSession: ChannelInboundHandler {
     timer?.cancel()
     if let remote { tellReceptions(of: remote) }
     if let remote, ending != .clientLeft {
-      var packets = (run?.goodbye(at: now) ?? [])[...]
+      var packets = (run?.goodbye(at: Instant.now) ?? [])[...]
       write(to: remote, context) { packets.popFirst() }
     }
     count()

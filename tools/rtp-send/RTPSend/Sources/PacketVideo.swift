@@ -1,3 +1,4 @@
+import Bitstream
 import CAVFormat
 import CFFmpeg
 import NIOCore
@@ -23,6 +24,14 @@ import RTPWire
   private var filter: UnsafeMutablePointer<AVBSFContext>?
   private var packet: UnsafeMutablePointer<AVPacket>?
   private var lastTicks: Int64?
+  /// Whether the times of the file say when pictures are shown, as those of AVI never do, whatever
+  /// libavformat makes of them.
+  private let mayTellPresentation: Bool
+  /// Whether any time did.
+  private var tellsPresentation = false
+  /// Otherwise the pictures themselves say it.
+  private var reader: any PictureReading
+  private var delay = DisplayDelay()
 
   /// The time of one picture in 90 kHz ticks.
   private var interval: Int64 { Int64(90_000 / max(1, guessedRate)) }
@@ -43,6 +52,9 @@ import RTPWire
       throw .unsupportedCodec(path: path, codec: name)
     }
     known = KnownVideo(codec)
+    reader = codec.pictureReader
+    let format = unsafe input.pointee.iformat.map { unsafe String(cString: $0.pointee.name) }
+    mayTellPresentation = format != "avi"
     let rate = unsafe av_guess_frame_rate(input, stream, nil)
     frameRate = rate.num > 0 && rate.den > 0 ? Double(rate.num) / Double(rate.den) : nil
     unsafe timeBase = stream.pointee.time_base
@@ -89,6 +101,8 @@ import RTPWire
     }
     unsafe av_bsf_flush(filter)
     (lastTicks, known) = (nil, indexed)
+    reader.restart()
+    delay = DisplayDelay()
   }
 
   /// What the packets so far have; nothing yet until more come.
@@ -124,12 +138,21 @@ import RTPWire
       time == cffmpeg_no_timestamp()
         ? nil : av_rescale_q(time, timeBase, Self.ticksPerSecond)
     }
-    let presentation = unsafe ticks(packet.pts)
+    let presentation = unsafe mayTellPresentation ? ticks(packet.pts) : nil
+    if presentation != nil { tellsPresentation = true }
     let decoding = self.decoding(unsafe ticks(packet.dts), presentation)
     lastTicks = decoding
     return SourceAccessUnit(
-      units: units, presentationTicks: presentation ?? decoding,
+      units: units, presentationTicks: presentation ?? shown(units, decodedAt: decoding),
       decodingTicks: decoding, isRandomAccess: isRandomAccess)
+  }
+
+  /// When a picture is shown whose packet does not say it.
+  private func shown(_ units: [ByteBuffer], decodedAt decoding: Int64) -> Int64 {
+    guard !tellsPresentation else { return decoding }
+    let order = reader.order(of: units)
+    let fields = delay.next(order, fields: order?.field == nil ? 2 : 1)
+    return decoding.addingSaturating(Int64(fields) * interval / 2)
   }
 
   /// When the picture is sent: its decoding time if the file has one, and never decreasing.

@@ -1,3 +1,4 @@
+import BlockingIO
 import NIOCore
 import RTPWire
 
@@ -75,11 +76,11 @@ final class Programme {
   ///
   /// - Throws: ``SendError`` when the source cannot be opened or read there.
   func begin(_ player: RTSPPlayer, _ passage: Passage) throws -> PassageBeginning {
-    let now = server.now
+    let now = Instant.now
     end = nil
     let isFresh = run == nil
     if isFresh {
-      run = try StreamRun(sending, unixNanoseconds: WallClock.unixNanoseconds) { self.server.now }
+      run = try StreamRun(sending, unixNanoseconds: { UTC.now }) { .now }
       listen()
       if players.isEmpty { run?.hold(at: now) }
     }
@@ -105,7 +106,7 @@ final class Programme {
   func start(_ player: RTSPPlayer) {
     // What is live goes on for a client that asks for it again.
     guard !isLive || !player.isStarted else { return }
-    let now = server.now
+    let now = Instant.now
     // A run that has sent nothing begins with a picture that can be decoded.
     let isFresh = run.map { $0.report(at: now).datagrams == 0 } ?? true
     if !players.contains(where: { $0 === player }) { players.append(player) }
@@ -136,7 +137,7 @@ final class Programme {
     if isLive { player.dropWaiting(waits: true) }
     players.removeAll { $0 === player }
     guard players.isEmpty else { return }
-    run?.hold(at: server.now)
+    run?.hold(at: Instant.now)
     timer?.cancel()
     // What goes on meanwhile has other pictures when somebody comes again.
     if run?.isLive == true { group.forget() }
@@ -144,7 +145,7 @@ final class Programme {
 
   /// RTCP of a client.
   func receive(_ bytes: ByteBuffer, from player: RTSPPlayer) {
-    let now = server.now
+    let now = Instant.now
     guard let packets = run?.answers(to: bytes, at: now) else { return }
     player.note(run?.takeReceptions(at: now) ?? [:])
     if !packets.isEmpty { player.answer(packets, at: now) }
@@ -152,14 +153,14 @@ final class Programme {
 
   /// The last reports, to everybody.
   func sayGoodbye() {
-    guard let packets = run?.goodbye(at: server.now), !packets.isEmpty else { return }
+    guard let packets = run?.goodbye(at: Instant.now), !packets.isEmpty else { return }
     deliver(packets)
   }
 
   /// What has been sent so far, by this run and those before it.
   func finalReport() -> SendReport {
     var report = report
-    if let run { report.add(run.report(at: server.now)) }
+    if let run { report.add(run.report(at: Instant.now)) }
     return report
   }
 
@@ -196,7 +197,7 @@ final class Programme {
     guard run != nil, !players.isEmpty else { return }
     isStalled = !isLive && !players.allSatisfy(\.canTakeMore)
     guard !isStalled else { return }
-    let now = server.now
+    let now = Instant.now
     var packets: [PacketFeed.Packet] = []
     while let packet = run?.next(at: now) {
       packets.append(packet)
@@ -249,9 +250,9 @@ final class Programme {
     let ended = players
     players.removeAll()
     timer?.cancel()
-    run?.hold(at: server.now)
+    run?.hold(at: Instant.now)
     if isLive {
-      if let run { report.add(run.report(at: server.now)) }
+      if let run { report.add(run.report(at: Instant.now)) }
       run = nil
       sending = server.renumbered(sending, keepsNumbers: stream.keepsNumbers)
       group.forget()

@@ -1,3 +1,4 @@
+import BlockingIO
 import NIOCore
 import RTPWire
 
@@ -56,7 +57,7 @@ final class RTSPConnection: ChannelDuplexHandler {
       self.ports = ports
       self.session = RTSPServerSession(
         self.server.sessionConfiguration(at: context.localAddress, ports),
-        entropy: SystemRandomNumberGenerator(), at: self.server.now)
+        entropy: SystemRandomNumberGenerator(), at: Instant.now)
       self.act()
     }
     context.fireChannelActive()
@@ -77,7 +78,7 @@ final class RTSPConnection: ChannelDuplexHandler {
 
   /// Takes what the client said, here or by another connection.
   func receive(_ bytes: ByteBuffer) {
-    session?.receive(bytes, at: server.now)
+    session?.receive(bytes, at: Instant.now)
     act()
   }
 
@@ -135,7 +136,7 @@ final class RTSPConnection: ChannelDuplexHandler {
     context.write(wrapOutboundOut(frames), promise: nil)
     needsFlush = true
     // What a socket takes is a sign of life, and many clients give no other.
-    let now = server.now
+    let now = Instant.now
     guard isWritable, lastLife.map({ $0.nanoseconds(to: now) >= Self.lifeInterval }) ?? true else {
       return
     }
@@ -165,7 +166,7 @@ final class RTSPConnection: ChannelDuplexHandler {
   }
 
   /// A client reported on what came in datagrams.
-  func noteReport(of id: String) { session?.noteLife(of: id, at: server.now) }
+  func noteReport(of id: String) { session?.noteLife(of: id, at: Instant.now) }
 
   func tellSlowness() {
     if let remoteAddress { server.tell(.clientTooSlow(remoteAddress)) }
@@ -188,7 +189,7 @@ final class RTSPConnection: ChannelDuplexHandler {
     guard !isActing else { return }
     isActing = true
     var count = 0
-    while count < Self.longestTurn, let action = session?.next(at: server.now) {
+    while count < Self.longestTurn, let action = session?.next(at: Instant.now) {
       perform(action)
       count += 1
       // To open a file and to search it takes as long as many other requests.
@@ -213,13 +214,13 @@ final class RTSPConnection: ChannelDuplexHandler {
     guard let deadline = session?.deadline else { return }
     let due = NIODeadline.uptimeNanoseconds(UInt64(clamping: deadline.nanoseconds))
     timer = loop.scheduleTask(deadline: due) {
-      self.session?.expire(at: self.server.now)
+      self.session?.expire(at: Instant.now)
       self.act()
     }
   }
 
   private func perform(_ action: RTSPServerSession.Action) {
-    let now = server.now
+    let now = Instant.now
     switch action {
     case .send(let bytes):
       context?.write(wrapOutboundOut(bytes), promise: nil)
@@ -255,8 +256,8 @@ final class RTSPConnection: ChannelDuplexHandler {
   /// Answers a DESCRIBE, unless the source has not begun.
   private func describe(_ stream: Int) {
     switch server.description(ofStream: stream) {
-    case .text(let text): session?.described(text, at: server.now)
-    case .missing: session?.described(nil, at: server.now)
+    case .text(let text): session?.described(text, at: Instant.now)
+    case .missing: session?.described(nil, at: Instant.now)
     case .awaited: break
     }
   }

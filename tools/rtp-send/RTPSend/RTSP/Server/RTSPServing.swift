@@ -1,3 +1,4 @@
+import BlockingIO
 import Impairment
 import NIOCore
 import RTPWire
@@ -69,10 +70,6 @@ final class RTSPServing {
     numbers = RunNumbers(seed: dice.next())
     self.dice = dice
     for index in streams.indices where streams[index].survey == nil { prepare(index) }
-  }
-
-  var now: Instant {
-    Instant(nanoseconds: Int64(clamping: NIODeadline.now().uptimeNanoseconds))
   }
 
   func tell(_ event: SenderEvent) { onEvent(event) }
@@ -160,9 +157,9 @@ final class RTSPServing {
   ) -> RTSPServerSession.TunnelOutcome {
     if var gate = tunnelGate {
       defer { tunnelGate = gate }
-      if case .refused(let isStale) = gate.judge(request, at: now.nanoseconds) {
+      if case .refused(let isStale) = gate.judge(request, at: Instant.now.nanoseconds) {
         return .challenged(
-          gate.challenge(isStale: isStale, at: now.nanoseconds) { dice.next() })
+          gate.challenge(isStale: isStale, at: Instant.now.nanoseconds) { dice.next() })
       }
     }
     guard tunnels[cookie] == nil else { return .taken }

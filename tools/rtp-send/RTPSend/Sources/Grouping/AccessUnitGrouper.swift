@@ -40,13 +40,10 @@ struct AccessUnitGrouper {
 
   init(_ codec: Codec) {
     self.codec = codec
+    reader = codec.pictureReader
     switch codec {
-    case .h264:
-      boundary = H264PictureBoundary()
-      reader = H264.PictureReader()
-    case .h265:
-      boundary = H265PictureBoundary()
-      reader = H265.PictureReader()
+    case .h264: boundary = H264PictureBoundary()
+    case .h265: boundary = H265PictureBoundary()
     }
   }
 
@@ -152,6 +149,16 @@ struct AccessUnitGrouper {
       var message = SupplementalInformation.recoveryPoint(in: unit.dropping(bytes: 1))
     else { return false }
     return (try? message.unsigned()) == 0
+  }
+}
+
+extension Codec {
+  /// Reads the slice headers of a stream from its beginning.
+  var pictureReader: any PictureReading {
+    switch self {
+    case .h264: H264.PictureReader()
+    case .h265: H265.PictureReader()
+    }
   }
 }
 
