@@ -1,6 +1,7 @@
 import Decode
 import Outputs
 import RTPProcessor
+import RTPWire
 import Receiver
 import Reception
 import Transports

@@ -2,6 +2,7 @@ import Bitstream
 import Defragment
 import Outputs
 import RTPProcessor
+import RTPWire
 import Receiver
 import Reception
 import Transports

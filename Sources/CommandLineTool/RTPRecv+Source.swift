@@ -27,8 +27,7 @@ extension RTPRecv {
   ) throws -> TransportOptions {
     var options = try declaredOptions()
     // With --reconnect, --timeout covers all connections together.
-    let timeout = stopping.reconnect ? nil : stopping.timeout
-    if let timeout { options.silence = timeout > 0 ? .after(.seconds(timeout)) : .never }
+    if !stopping.reconnect, let silence = stopping.silence { options.silence = silence }
     options.credentials = try login.credentials(for: source)
     options.media.payloadType = media.payloadType
     options.media.knownEncodings = media.knownEncodings

@@ -1,4 +1,5 @@
 import Outputs
+import RTPWire
 import Transports
 
 extension Remark {

@@ -103,32 +103,11 @@ final class Session: Sendable {
       throw Self.reconnectsForNothing.noted()
     }
 
-    var configuration = Receiver.Configuration()
-    configuration.stream.media = media
-    configuration.stream.sound = sound
-    configuration.stream.formats = CommandLineTool.current.formats
-    configuration.stream.reorderWindow = .milliseconds(command.media.reorderWindow)
     outputs = try command.outputRequests()
-    configuration.outputs = outputs
     onlyRecords = capture != nil && outputs.isEmpty
-    // A recording takes media of any codec.
-    configuration.stream.doubtsCodec = !onlyRecords
-    configuration.scalesToFirst = command.outputs.scaleToFirst
-    configuration.lossTreatment = command.loss.treatment
-    configuration.decoderThreads = command.decoder.threads
-    configuration.decoderBox = command.decoder.sandbox.box
-    configuration.constantRate = command.loss.constantRate
-    configuration.pacesOutputs = command.playout.pace
+    var configuration = command.receiverConfiguration(
+      media: media, sound: sound, outputs: outputs, onlyRecords: onlyRecords)
     configuration.playoutRate = playoutRate
-    configuration.frameLimit = command.stopping.frames
-    configuration.duration = command.stopping.duration.map { .seconds($0) }
-    if let timeout = command.stopping.timeout {
-      let wait: MediaTimeout = timeout > 0 ? .after(.seconds(timeout)) : .never
-      configuration.firstMediaTimeout = wait
-      configuration.silenceTimeout = wait
-    }
-    if command.stopping.reconnect { configuration.reconnection = Reconnection() }
-    configuration.reportsSamples = command.outputs.frameHashes
     let showsProgress =
       watched != nil || StatusLine(isWanted: command.display.wantsLine).isEnabled
     let isMeasured = capture != nil || command.display.stats != nil || !rules.isEmpty

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Transports
 
 struct StoppingOptions: ParsableArguments {
   @Option(
@@ -35,8 +36,10 @@ struct StoppingOptions: ParsableArguments {
       """, valueName: "time"), transform: Seconds.read)
   var chosenTimeout: Seconds?
 
-  /// In seconds.
-  var timeout: Double? { chosenTimeout?.seconds }
+  /// How long silence may last, if that was said.
+  var silence: SilenceLimit? {
+    chosenTimeout.map { $0.seconds > 0 ? .after(.seconds($0.seconds)) : .never }
+  }
 
   @Flag(
     help: """
@@ -48,7 +51,7 @@ struct StoppingOptions: ParsableArguments {
 
   func validate() throws {
     guard frameLimit ?? 1 >= 1 else { throw ValidationError("--frames must be at least 1") }
-    for (name, seconds) in [("--duration", duration), ("--timeout", timeout)] {
+    for (name, seconds) in [("--duration", duration), ("--timeout", chosenTimeout?.seconds)] {
       guard (0...31_536_000).contains(seconds ?? 0) else {
         throw ValidationError("\(name) must be at least 0 s, and at most one year")
       }

@@ -294,9 +294,6 @@ extension EndReason {
 }
 
 extension Duration {
-  /// The duration in seconds, rounded to a `Double`, for display only.
-  var seconds: Double { Double(wholeNanoseconds) / 1e9 }
-
   fileprivate var words: String {
     seconds.formatted(digits: seconds == seconds.rounded() ? 0 : 1)
   }

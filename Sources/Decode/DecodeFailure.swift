@@ -145,19 +145,6 @@ struct UnitRecord: Sendable, Hashable {
     origin = PictureOrigin(unit)
   }
 
-  init(of frame: RawFrame, condition: RawFrame.Condition) {
-    time = frame.time
-    firstArrival = frame.firstArrival
-    lastArrival = frame.lastArrival
-    self.condition = condition
-    damage = frame.damage
-    isRandomAccess = frame.isKeyFrame
-    frameRate = frame.frameRate
-    captureTime = frame.captureTime
-    byteCount = frame.codedByteCount
-    origin = frame.origin
-  }
-
   func failure(_ reason: DecodeFailure.Reason) -> DecodeFailure {
     DecodeFailure(
       reason: reason, time: time, firstArrival: firstArrival, lastArrival: lastArrival,

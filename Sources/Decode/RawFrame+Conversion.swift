@@ -26,8 +26,7 @@ extension RawFrame {
     converted copy: UnsafeMutablePointer<AVFrame>, from pool: FramePool,
     by conversion: Conversion, of frame: RawFrame
   ) {
-    let unit = UnitRecord(of: frame, condition: frame.condition)
-    unsafe self.init(copy, from: pool, by: conversion, in: unit, like: frame)
+    unsafe self.init(copy, from: pool, by: conversion, in: frame.record, like: frame)
   }
 }
 

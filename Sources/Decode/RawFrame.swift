@@ -60,24 +60,6 @@ public import RTPWire
 
   /// Luma samples shown, after cropping.
   public let geometry: Geometry
-  /// The time of its access unit.
-  public let time: MediaTime
-  /// When the picture was taken by the sender's clock; `nil` before a sender report came.
-  public let captureTime: WallClockTime?
-  /// Bytes of its access unit, or of both fields' access units.
-  public let codedByteCount: Int
-  /// When the first packet of its access unit arrived.
-  public let firstArrival: Instant
-  /// When the packet that completed it arrived.
-  public let lastArrival: Instant
-  /// What it came from; `nil` for a repetition where nothing came.
-  public let origin: PictureOrigin?
-  /// Whether decoding can begin at it, as its access unit says: an IDR or IRAP picture, or a
-  /// recovery point.
-  public let isKeyFrame: Bool
-  public let condition: Condition
-  /// Why it is not intact; `nil` if it is.
-  public let damage: PictureDamage?
   public let pictureType: PictureType
   public let scan: Scan
   public let colour: FormatDescription.Colour
@@ -88,9 +70,29 @@ public import RTPWire
   /// Frames per second, if the stream says.
   public let frameRate: Rational?
 
+  /// What is known of its access unit.
+  let record: UnitRecord
   package let libav: UnsafeMutablePointer<AVFrame>
   private let pool: FramePool
 
+  /// The time of its access unit.
+  public var time: MediaTime { record.time }
+  /// When the picture was taken by the sender's clock; `nil` before a sender report came.
+  public var captureTime: WallClockTime? { record.captureTime }
+  /// Bytes of its access unit, or of both fields' access units.
+  public var codedByteCount: Int { record.byteCount }
+  /// When the first packet of its access unit arrived.
+  public var firstArrival: Instant { record.firstArrival }
+  /// When the packet that completed it arrived.
+  public var lastArrival: Instant { record.lastArrival }
+  /// What it came from; `nil` for a repetition where nothing came.
+  public var origin: PictureOrigin? { record.origin }
+  /// Whether decoding can begin at it, as its access unit says: an IDR or IRAP picture, or a
+  /// recovery point.
+  public var isKeyFrame: Bool { record.isKeyPicture }
+  public var condition: Condition { record.condition }
+  /// Why it is not intact; `nil` if it is.
+  public var damage: PictureDamage? { record.damage }
   public var width: Int { geometry.width }
   public var height: Int { geometry.height }
   public var pixelFormat: PixelFormat { geometry.pixelFormat }
@@ -152,15 +154,7 @@ public import RTPWire
       guard unsafe planes[plane] != nil, Int(strides[plane]) >= needed else { return nil }
     }
     geometry = Geometry(width: width, height: height, pixelFormat: format)
-    time = unit.time
-    captureTime = unit.captureTime
-    codedByteCount = unit.byteCount
-    firstArrival = unit.firstArrival
-    lastArrival = unit.lastArrival
-    origin = unit.origin
-    isKeyFrame = unit.isKeyPicture
-    condition = unit.condition
-    damage = unit.damage
+    record = unit
     pictureType = PictureType(unsafe source.pict_type)
     scan =
       unsafe source.interlaced_frame == 0
@@ -192,7 +186,7 @@ public import RTPWire
 
   /// Repeats `frame` at `time`, where nothing came; `nil` when memory has run out.
   public convenience init?(repeating frame: RawFrame, at time: MediaTime) {
-    var unit = UnitRecord(of: frame, condition: .repeated)
+    var unit = frame.record
     unit.time = time
     unit.captureTime = nil
     unit.byteCount = 0
@@ -206,15 +200,7 @@ public import RTPWire
     in unit: UnitRecord, like frame: RawFrame
   ) {
     geometry = conversion.geometry
-    time = unit.time
-    captureTime = unit.captureTime
-    codedByteCount = unit.byteCount
-    firstArrival = unit.firstArrival
-    lastArrival = unit.lastArrival
-    origin = unit.origin
-    condition = unit.condition
-    damage = unit.damage
-    isKeyFrame = unit.isKeyPicture
+    record = unit
     pictureType = frame.pictureType
     scan = frame.scan
     colour = conversion.colour

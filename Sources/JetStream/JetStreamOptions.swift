@@ -42,14 +42,9 @@ extension TransportKind {
         }
         own.since = since
       }
-      let patience: Duration? =
-        switch options.silence {
-        case .own: JetStreamTransport.usualPatience
-        case .after(let time): time
-        case .never: nil
-        }
       return JetStreamTransport(
-        address: address, login: try NATSLogin(), options: own, patience: patience,
+        address: address, login: try NATSLogin(), options: own,
+        patience: options.silence.duration(standard: JetStreamTransport.usualPatience),
         on: eventLoop)
     }
     kind.describesMedia = { _ in true }

@@ -213,8 +213,8 @@ final class JetStreamReceiver: PacketReceiver {
   /// An empty receiver report and BYE (RFC 3550 §6.4.2, §6.6).
   private static func goodbye(of source: UInt32) -> ByteBuffer {
     var bytes = ByteBuffer()
-    bytes.writeMultipleIntegers(UInt8(0x80), UInt8(201), UInt16(1), source)
-    bytes.writeMultipleIntegers(UInt8(0x81), UInt8(203), UInt16(1), source)
+    bytes.writeRTCPPacket(type: .receiverReport, count: 0) { $0.writeInteger(source) }
+    bytes.writeRTCPPacket(type: .goodbye, count: 1) { $0.writeInteger(source) }
     return bytes
   }
 

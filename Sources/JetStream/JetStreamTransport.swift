@@ -1,5 +1,5 @@
 public import NIOCore
-import RTPWire
+public import RTPWire
 public import Transports
 
 /// A camera in a stream of JetStream, as another program publishes it.

@@ -77,13 +77,14 @@ struct PacketTrack {
     // The chunk ends with a zero, and then at a whole word.
     let chunk = (4 + 2 + text.count) / 4 * 4 + 4
     pieces.append(28 + 4 + chunk) { bytes in
-      bytes.writeMultipleIntegers(
-        UInt8(0x80), UInt8(200), UInt16(6), source, wallTime.ntpTime, time, UInt32(0), UInt32(0))
-      bytes.writeMultipleIntegers(
-        UInt8(0x81), UInt8(202), UInt16(clamping: chunk / 4), source, UInt8(1),
-        UInt8(clamping: text.count))
-      bytes.writeBytes(text)
-      bytes.writeRepeatingByte(0, count: chunk - 6 - text.count)
+      bytes.writeRTCPPacket(type: .senderReport, count: 0) {
+        $0.writeMultipleIntegers(source, wallTime.ntpTime, time, UInt32(0), UInt32(0))
+      }
+      bytes.writeRTCPPacket(type: .sourceDescription, count: 1) {
+        $0.writeMultipleIntegers(source, UInt8(1), UInt8(clamping: text.count))
+        $0.writeBytes(text)
+        $0.writeRepeatingByte(0, count: chunk - 6 - text.count)
+      }
     }
   }
 }

@@ -171,28 +171,22 @@ public final class OutputLane: Sendable {
   ///   - ticket: from ``Configuration/playout``; without it, the frame leaves at once.
   public func write(_ frame: RawFrame, at ticket: PlayoutClock.Ticket? = nil) {
     guard configuration.format.inputs.contains(.frames) else { return }
-    put(.frame(frame), ticket)
+    queueDecoded(.frame(frame), ticket)
   }
 
   /// Hands over what became of a picture, in the same way; it is ignored if the format is not made
   /// from that.
   public func write(_ report: PictureReport) {
     guard configuration.format.inputs.contains(.reports) else { return }
-    put(.report(report))
+    queueDecoded(.report(report))
   }
 
-  private func put(_ item: OutputItem, _ ticket: PlayoutClock.Ticket? = nil) {
+  /// Queues an item that is of use whatever came before it; with ``Policy/block``, waits for room.
+  private func queueDecoded(_ item: OutputItem, _ ticket: PlayoutClock.Ticket? = nil) {
     let queued = QueuedItem(item: item, ticket: ticket)
     switch configuration.policy {
-    case .block:
-      account.count(queue.put(queued, bytes: item.byteCount))
-    case .dropOldest:
-      var evicted = 0
-      let (outcome, _) = queue.offer(queued, bytes: item.byteCount) { waiting in
-        evicted += evict(from: &waiting)
-        return true
-      }
-      account.count(outcome, evicted: evicted)
+    case .block: account.count(queue.put(queued, bytes: item.byteCount))
+    case .dropOldest: _ = queueDroppingOldest(queued, isEntry: true)
     }
   }
 
@@ -213,7 +207,7 @@ public final class OutputLane: Sendable {
   public func write(_ unit: AccessUnit) -> SubmitOutcome {
     guard configuration.format.inputs.contains(.units) else { return .queued }
     hasPictures.store(true, ordering: .relaxed)
-    return write(.unit(unit))
+    return queueCoded(.unit(unit))
   }
 
   /// Hands over coded sound, in the same way; it is ignored if the format is not made from it.
@@ -225,29 +219,43 @@ public final class OutputLane: Sendable {
   @discardableResult
   public func write(_ unit: SoundUnit, at ticket: PlayoutClock.Ticket? = nil) -> SubmitOutcome {
     guard configuration.format.inputs.contains(.sound) else { return .queued }
-    return write(.sound(unit), ticket)
+    return queueCoded(.sound(unit), ticket)
   }
 
-  private func write(_ item: OutputItem, _ ticket: PlayoutClock.Ticket? = nil) -> SubmitOutcome {
+  /// Queues an item that may be of no use without the ones before it; never waits.
+  private func queueCoded(
+    _ item: OutputItem, _ ticket: PlayoutClock.Ticket? = nil
+  ) -> SubmitOutcome {
     let queued = QueuedItem(item: item, ticket: ticket)
-    guard configuration.policy == .dropOldest else {
+    switch configuration.policy {
+    case .block:
       let outcome = queue.offer(queued, bytes: item.byteCount)
       if outcome != .full { account.count(outcome) }
       return outcome
-    }
-    let isEntry = isEntry(item)
-    guard account.admits(isEntry: isEntry) else {
-      account.count(.full)
+    case .dropOldest:
+      let isEntry = isEntry(item)
+      guard account.admits(isEntry: isEntry) else {
+        account.count(.full)
+        return .queued
+      }
+      let outcome = queueDroppingOldest(queued, isEntry: isEntry)
+      guard outcome == .full else { return outcome }
+      account.awaitEntry()
       return .queued
     }
+  }
+
+  /// Queues an item in place of the oldest ones, where there is no room for both, and counts it.
+  ///
+  /// - Returns: `.full` where nothing is left of what an item that is no entry refers to.
+  private func queueDroppingOldest(_ queued: QueuedItem, isEntry: Bool) -> SubmitOutcome {
     var evicted = 0
-    let (outcome, _) = queue.offer(queued, bytes: item.byteCount) { waiting in
+    let (outcome, _) = queue.offer(queued, bytes: queued.item.byteCount) { waiting in
       evicted += evict(from: &waiting)
-      return waiting.contains { !$0.element.item.isInterruption } || isEntry
+      return isEntry || waiting.contains { !$0.element.item.isInterruption }
     }
-    if outcome == .full { account.awaitEntry() }
     account.count(outcome, evicted: evicted)
-    return outcome == .full ? .queued : outcome
+    return outcome
   }
 
   /// Whether the output can go on with `item` after others were dropped; beside pictures, sound

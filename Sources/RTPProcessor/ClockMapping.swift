@@ -3,7 +3,7 @@ public import RTPWire
 /// Maps media time to wall-clock time through RTCP sender reports (RFC 3550 §6.4.1).
 public struct ClockMapping: Sendable, Hashable {
   /// How a sender report was judged.
-  public enum Outcome: Sendable, Hashable {
+  enum Outcome: Sendable, Hashable {
     case mapped
     /// The sender has no wall clock: it sends 0, which §6.4.1 allows, or all ones.
     case withoutWallClock

@@ -53,7 +53,7 @@ public struct RTPProcessor: Sendable {
   /// Media time to wall-clock time, from sender reports.
   public internal(set) var clock = ClockMapping()
   /// How many sender reports of the current source were unusable, by reason.
-  public internal(set) var ignoredSenderReports: [ClockMapping.Outcome: UInt64] = [:]
+  var ignoredSenderReports: [ClockMapping.Outcome: UInt64] = [:]
   /// Whether the current source has sent an RTCP BYE (RFC 3550 §6.6), and then at most packets that
   /// it has overtaken.
   public var hasSaidGoodbye: Bool { goodbye != nil }

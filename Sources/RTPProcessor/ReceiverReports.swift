@@ -45,7 +45,7 @@ public struct ReceiverReports<Randomness: RandomNumberGenerator & Sendable>: Sen
   ) -> ByteBuffer? {
     guard hasReported else { return nil }
     var buffer = compound(at: now, about: receptions)
-    buffer.writeRTCPPacket(type: 203, count: 1) { $0.writeInteger(ssrc) }
+    buffer.writeRTCPPacket(type: .goodbye, count: 1) { $0.writeInteger(ssrc) }
     return buffer
   }
 
@@ -71,7 +71,7 @@ public struct ReceiverReports<Randomness: RandomNumberGenerator & Sendable>: Sen
     // On a collision the newcomer draws again (§8.2).
     while receptions.contains(where: { $0.ssrc == ssrc }) { ssrc = randomness.next() }
     var buffer = ByteBufferAllocator().buffer(capacity: 128)
-    buffer.writeRTCPPacket(type: 201, count: UInt8(receptions.count)) { buffer in
+    buffer.writeRTCPPacket(type: .receiverReport, count: UInt8(receptions.count)) { buffer in
       buffer.writeInteger(ssrc)
       for reception in receptions {
         // A new numbering has no past: init_seq of A.1 clears expected_prior and received_prior.
@@ -80,7 +80,7 @@ public struct ReceiverReports<Randomness: RandomNumberGenerator & Sendable>: Sen
       }
     }
     prior = Array(receptions)
-    buffer.writeRTCPPacket(type: 202, count: 1) { buffer in
+    buffer.writeRTCPPacket(type: .sourceDescription, count: 1) { buffer in
       buffer.writeInteger(ssrc)
       buffer.writeMultipleIntegers(UInt8(1), UInt8(canonicalName.utf8.count))
       buffer.writeString(canonicalName)

@@ -39,4 +39,7 @@ extension Duration {
     if overflow { return seconds < 0 ? .min : .max }
     return scaled.addingSaturating(attoseconds / 1_000_000_000)
   }
+
+  /// The duration in seconds, rounded to a `Double`.
+  package var seconds: Double { Double(wholeNanoseconds) / 1e9 }
 }

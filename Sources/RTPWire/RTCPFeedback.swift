@@ -79,17 +79,17 @@ extension RTCPFeedback {
     guard let (sender, media) = body.readMultipleIntegers(as: (UInt32, UInt32).self) else {
       return nil
     }
-    switch (type, format) {
-    case (205, 1):
+    switch (RTCPPacketType(rawValue: type), format) {
+    case (.transportFeedback, 1):
       var entries: [LostPackets] = []
       while let (first, mask) = body.readMultipleIntegers(as: (UInt16, UInt16).self) {
         entries.append(LostPackets(first: SequenceNumber(first), mask: mask))
       }
       // At least one entry is required (§6.2.1).
       return entries.isEmpty ? nil : (.genericNACK(media: media, entries), sender)
-    case (206, 1):
+    case (.payloadFeedback, 1):
       return (.pictureLossIndication(media: media), sender)
-    case (206, 4):
+    case (.payloadFeedback, 4):
       var requests: [IntraRequest] = []
       while let (ssrc, number) = body.readMultipleIntegers(as: (UInt32, UInt32).self) {
         requests.append(IntraRequest(ssrc: ssrc, number: UInt8(truncatingIfNeeded: number >> 24)))
@@ -105,10 +105,10 @@ extension ByteBuffer {
   ///
   /// The count, or the format of a feedback packet, is 0 … 31; the body is a whole number of words.
   public mutating func writeRTCPPacket(
-    type: UInt8, count: UInt8, _ body: (inout ByteBuffer) -> Void
+    type: RTCPPacketType, count: UInt8, _ body: (inout ByteBuffer) -> Void
   ) {
     let start = writerIndex
-    writeMultipleIntegers(0x80 | count & 0x1F, type, UInt16(0))
+    writeMultipleIntegers(0x80 | count & 0x1F, type.rawValue, UInt16(0))
     body(&self)
     setInteger(UInt16(clamping: (writerIndex - start) / 4 - 1), at: start + 2)
   }
@@ -117,15 +117,17 @@ extension ByteBuffer {
   public mutating func writeFeedback(_ message: RTCPFeedback, from sender: UInt32) {
     switch message {
     case .genericNACK(let media, let entries):
-      writeRTCPPacket(type: 205, count: 1) { buffer in
+      writeRTCPPacket(type: .transportFeedback, count: 1) { buffer in
         buffer.writeMultipleIntegers(sender, media)
         for entry in entries { buffer.writeMultipleIntegers(entry.first.rawValue, entry.mask) }
       }
     case .pictureLossIndication(let media):
-      writeRTCPPacket(type: 206, count: 1) { $0.writeMultipleIntegers(sender, media) }
+      writeRTCPPacket(type: .payloadFeedback, count: 1) {
+        $0.writeMultipleIntegers(sender, media)
+      }
     case .fullIntraRequest(let requests):
       // Each entry names its source; the header has 0 (RFC 5104 §4.3.1.2).
-      writeRTCPPacket(type: 206, count: 4) { buffer in
+      writeRTCPPacket(type: .payloadFeedback, count: 4) { buffer in
         buffer.writeMultipleIntegers(sender, UInt32(0))
         for request in requests {
           buffer.writeMultipleIntegers(request.ssrc, UInt32(request.number) << 24)

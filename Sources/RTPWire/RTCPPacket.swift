@@ -69,8 +69,8 @@ public enum RTCPPacket: Sendable, Hashable {
     type: UInt8, count: Int, body: ByteBuffer
   ) throws(RTCPPacketError) -> RTCPPacket {
     var body = body
-    switch type {
-    case 200:
+    switch RTCPPacketType(rawValue: type) {
+    case .senderReport:
       guard
         let (ssrc, ntpTime, timestamp, packetCount, octetCount) = body.readMultipleIntegers(
           as: (UInt32, UInt64, UInt32, UInt32, UInt32).self),
@@ -80,14 +80,14 @@ public enum RTCPPacket: Sendable, Hashable {
         SenderReport(
           ssrc: ssrc, ntpTime: ntpTime, timestamp: timestamp, packetCount: packetCount,
           octetCount: octetCount))
-    case 201:
+    case .receiverReport:
       guard let ssrc = body.readInteger(as: UInt32.self), body.readableBytes >= 24 * count else {
         throw .truncatedReport
       }
       return .receiverReport(ssrc: ssrc)
-    case 202:
+    case .sourceDescription:
       return .sourceDescription(try canonicalNames(in: &body, chunks: count))
-    case 203:
+    case .goodbye:
       var sources: [UInt32] = []
       for _ in 0..<count {
         guard let source = body.readInteger(as: UInt32.self) else { throw .truncatedGoodbye }

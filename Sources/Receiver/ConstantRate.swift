@@ -128,8 +128,8 @@ struct ConstantRate {
   private static func isContinuous(
     _ seconds: Double, from last: RawFrame, to frame: RawFrame
   ) -> Bool {
-    let elapsed = max(0, last.lastArrival.nanoseconds(to: frame.lastArrival))
-    let lead = min(longestPause, Double(elapsed) / 1e9 + longestLead)
+    let elapsed = max(0, last.lastArrival.duration(to: frame.lastArrival).seconds)
+    let lead = min(longestPause, elapsed + longestLead)
     return seconds >= -longestLead && seconds <= lead
   }
 

@@ -127,8 +127,7 @@ public struct DeliveryStatistics: Counted, Hashable {
     soundUnits += 1
     soundSeconds += sound.duration / .seconds(1)
     if let lastSound {
-      longestSoundGap = max(
-        longestSoundGap, Double(lastSound.nanoseconds(to: sound.firstArrival)) / 1e9)
+      longestSoundGap = max(longestSoundGap, lastSound.duration(to: sound.firstArrival).seconds)
     }
     lastSound = max(lastSound ?? sound.lastArrival, sound.lastArrival)
   }
@@ -136,7 +135,7 @@ public struct DeliveryStatistics: Counted, Hashable {
   /// Notes that nothing more will come, at `now`.
   mutating func endSound(at now: Instant) {
     guard let lastSound else { return }
-    longestSoundGap = max(longestSoundGap, Double(lastSound.nanoseconds(to: now)) / 1e9)
+    longestSoundGap = max(longestSoundGap, lastSound.duration(to: now).seconds)
   }
 
   mutating func note(latency new: Int64) {

@@ -20,7 +20,8 @@ final class Distribution: Sendable {
 
   private let outputs: [RunningOutput]
   private let configuration: Receiver.Configuration
-  private let pace: Pace
+  /// The clock of the source.
+  private let clock: ArrivalClock
   private let playout: Playout?
   private let end: @Sendable (EndReason) -> Void
   private let state: Mutex<State>
@@ -45,45 +46,42 @@ final class Distribution: Sendable {
   }
 
   init(
-    configuration: Receiver.Configuration, pace: Pace, outputs: [RunningOutput],
+    configuration: Receiver.Configuration, clock: ArrivalClock, outputs: [RunningOutput],
     playout: Playout? = nil, end: @escaping @Sendable (EndReason) -> Void
   ) {
     self.configuration = configuration
-    self.pace = pace
+    self.clock = clock
     self.playout = playout
     self.outputs = outputs
     self.end = end
     state = Mutex(
       State(
-        allotment: Allotment(configuration, measuresLatency: pace.measuresLatency),
+        allotment: Allotment(configuration, measuresLatency: clock.measuresLatency),
         constantRate: configuration.constantRate ? ConstantRate() : nil))
   }
 
   /// Hands every frame to `handover` from now on.
   func deliver(framesTo handover: Handover<RawFrame>) {
-    let hasEnded = state.withLock { state in
-      state.frameTakers.append(handover)
-      state.allotment.hasFrameTaker = true
-      return state.hasEnded
-    }
-    if hasEnded { handover.close() }
+    add(handover, to: \.frameTakers, noting: \.hasFrameTaker)
   }
 
   /// Hands every access unit to `handover` from now on.
   func deliver(unitsTo handover: Handover<AccessUnit>) {
-    let hasEnded = state.withLock { state in
-      state.unitTakers.append(handover)
-      state.allotment.hasUnitTaker = true
-      return state.hasEnded
-    }
-    if hasEnded { handover.close() }
+    add(handover, to: \.unitTakers, noting: \.hasUnitTaker)
   }
 
   /// Hands every unit of the sound to `handover` from now on.
   func deliver(soundTo handover: Handover<SoundUnit>) {
+    add(handover, to: \.soundTakers, noting: \.hasSoundTaker)
+  }
+
+  private func add<Element>(
+    _ handover: Handover<Element>, to takers: WritableKeyPath<State, [Handover<Element>]>,
+    noting hasTaker: WritableKeyPath<Allotment, Bool>
+  ) {
     let hasEnded = state.withLock { state in
-      state.soundTakers.append(handover)
-      state.allotment.hasSoundTaker = true
+      state[keyPath: takers].append(handover)
+      state.allotment[keyPath: hasTaker] = true
       return state.hasEnded
     }
     if hasEnded { handover.close() }
@@ -105,7 +103,7 @@ final class Distribution: Sendable {
     var (statistics, decoder) = state.withLock { ($0.allotment.statistics, $0.decoder) }
     if let decoder {
       (statistics.decoderThreads, statistics.decoderLoad) = (decoder.threadCount, decoder.load)
-      statistics.isDecoderAtLimit = pace == .live && decoder.isAtLimit
+      statistics.isDecoderAtLimit = clock == .monotonic && decoder.isAtLimit
     }
     return statistics
   }
@@ -163,42 +161,30 @@ final class Distribution: Sendable {
   }
 
   /// Whether a lossless output has more waiting than it should.
-  var isCrowded: Bool { crowded != nil }
+  var isCrowded: Bool { waitForRoom != nil }
 
   /// Calls `body` once when the busy consumer has room again, or at once if none is busy.
   func whenRoom(_ body: @escaping @Sendable () -> Void) {
-    switch crowded {
-    case .decoder(let decoder): decoder.whenRoom(body)
-    case .lane(let lane): lane.whenRoom(body)
-    case .taker(let taker): taker.whenRoom(body)
-    case .soundTaker(let taker): taker.whenRoom(body)
-    case nil: body()
-    }
+    guard let waitForRoom else { return body() }
+    waitForRoom(body)
   }
 
-  private enum Crowded {
-    case decoder(VideoDecoder)
-    case lane(OutputLane)
-    case taker(Handover<AccessUnit>)
-    case soundTaker(Handover<SoundUnit>)
-  }
-
-  /// The lossless consumer with too much waiting.
-  private var crowded: Crowded? {
+  /// How to wait for the lossless consumer with too much waiting; `nil` if none has.
+  private var waitForRoom: ((@escaping @Sendable () -> Void) -> Void)? {
     let (decoder, frameTakers, unitTakers, soundTakers) = state.withLock {
       ($0.decoder, $0.frameTakers, $0.unitTakers, $0.soundTakers)
     }
     let isDecoderWaitedFor =
-      pace.waitsForDecoder
+      clock.waitsForDecoder
       || frameTakers.contains { $0.pressure == .everyOne }
       || outputs.contains { $0.holdsFarEnd && $0.format.inputs.needDecoding }
-    if isDecoderWaitedFor, let decoder, decoder.isCrowded { return .decoder(decoder) }
+    if isDecoderWaitedFor, let decoder, decoder.isCrowded { return decoder.whenRoom }
     let lane = outputs.first { output in
       output.holdsFarEnd && !output.format.inputs.needDecoding && output.lane.isCrowded
     }
-    if let lane { return .lane(lane.lane) }
-    return unitTakers.first { $0.isCrowded }.map { .taker($0) }
-      ?? soundTakers.first { $0.isCrowded }.map { .soundTaker($0) }
+    if let lane { return lane.lane.whenRoom }
+    return unitTakers.first { $0.isCrowded }.map { $0.whenRoom }
+      ?? soundTakers.first { $0.isCrowded }.map { $0.whenRoom }
   }
 
   /// Ends a connection that another will follow: its last frames come out, and nothing of the next
@@ -291,7 +277,7 @@ final class Distribution: Sendable {
       setup.queueLimits = Self.decoderQueue
       setup.lossTreatment = configuration.lossTreatment
       setup.threads = configuration.decoderThreads
-      setup.mustKeepUp = pace == .live
+      setup.mustKeepUp = clock == .monotonic
       setup.box = configuration.decoderBox
       setup.allowedDecoders = Set(configuration.stream.formats.codecs.map(\.decoderName))
       let decoder = try VideoDecoder(

@@ -54,7 +54,7 @@ struct FreezeMeter: Sendable {
   private func standing(from start: MediaTime, to end: MediaTime, arrival: Instant?) -> Double {
     let told = end.seconds - start.seconds
     guard let lastNewArrival, let arrival else { return told }
-    return min(told, Double(max(0, lastNewArrival.nanoseconds(to: arrival))) / 1e9)
+    return min(told, max(0, lastNewArrival.duration(to: arrival).seconds))
   }
 }
 

@@ -90,7 +90,7 @@ public struct PictureStatistics: Counted, Hashable {
   /// Notes that nothing more will come, at `now`.
   mutating func end(at now: Instant) {
     guard let lastArrival else { return }
-    longestGap = max(longestGap, Double(lastArrival.nanoseconds(to: now)) / 1e9)
+    longestGap = max(longestGap, lastArrival.duration(to: now).seconds)
   }
 
   private mutating func note(
@@ -103,7 +103,7 @@ public struct PictureStatistics: Counted, Hashable {
     if latest.map({ time.seconds > $0.seconds }) ?? true { latest = time }
     // In output order a picture may come after one that arrived later.
     if let lastArrival {
-      longestGap = max(longestGap, Double(lastArrival.nanoseconds(to: arrival)) / 1e9)
+      longestGap = max(longestGap, lastArrival.duration(to: arrival).seconds)
     }
     lastArrival = max(lastArrival ?? arrival, arrival)
     guard isKey else { return }

@@ -2,6 +2,7 @@ public import Decode
 public import Defragment
 import Outputs
 public import Reception
+public import Transports
 
 extension Receiver {
   /// What is known of the stream, what is wanted of it, and when to stop.
@@ -40,9 +41,15 @@ extension Receiver {
     /// Ends the run this long after the first packet of media.
     public var duration: Duration?
     /// How long to wait for the first media, opening included.
-    public var firstMediaTimeout = MediaTimeout.standard
+    ///
+    /// The standard is that of ``silenceTimeout``, but forever where the far end begins when it
+    /// likes.
+    public var firstMediaTimeout = SilenceLimit.standard
     /// How long media may pause, reconnections included.
-    public var silenceTimeout = MediaTimeout.standard
+    ///
+    /// The standard is 10 s, but forever where something else notices: a reconnection, or a
+    /// connection whose carrier ends by itself.
+    public var silenceTimeout = SilenceLimit.standard
     /// How to reconnect when a connection ends or cannot be opened; `nil` ends the run instead.
     ///
     /// What only goes on in another connection (`TransportFault.goesOn`) is followed in any case.

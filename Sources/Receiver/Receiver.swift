@@ -32,7 +32,8 @@ public final class Receiver: Sendable {
   private static let glancePause: Duration = .milliseconds(500)
 
   private let configuration: Configuration
-  private let pace: Pace
+  /// The clock of its source.
+  private let clock: ArrivalClock
   private let outputs: [RunningOutput]
   private let playout: Playout?
   private let distribution: Distribution
@@ -72,9 +73,9 @@ public final class Receiver: Sendable {
     let events = AsyncStream.makeStream(of: Connections.Event.self)
     let end: @Sendable (EndReason) -> Void = { events.continuation.yield(.runEnded($0)) }
     let transport = try makeTransport(nil)
-    let pace = Pace(of: transport.clock)
-    self.pace = pace
-    let playout = configuration.pacesOutputs ? pace.playout(at: configuration.playoutRate) : nil
+    let clock = transport.clock
+    self.clock = clock
+    let playout = configuration.pacesOutputs ? clock.playout(at: configuration.playoutRate) : nil
     self.playout = playout
     let activity = Activity()
     // The run continues while any output is left.
@@ -83,12 +84,12 @@ public final class Receiver: Sendable {
       let place = living.place(number)
       var setup = OutputLane.Configuration(target: request.target, format: request.format)
       // Units come on the event loop, which never waits; the far end is held instead.
-      let policy = pace.policy(configuration.constantRate ? .block : request.policy)
+      let policy = clock.policy(configuration.constantRate ? .block : request.policy)
       setup.policy = !request.format.inputs.needDecoding ? .dropOldest : policy
       setup.scaleToFirst = configuration.scalesToFirst
       setup.shape = request.shape
       setup.recording = request.recording
-      setup.wallClock = pace.wallClock
+      setup.wallClock = clock.wallClock
       setup.playout = playout
       setup.pictures = request.pictures
       setup.place = place
@@ -100,7 +101,7 @@ public final class Receiver: Sendable {
         name: request.name, format: request.format, holdsFarEnd: policy == .block, lane: lane)
     }
     distribution = Distribution(
-      configuration: configuration, pace: pace, outputs: outputs, playout: playout, end: end)
+      configuration: configuration, clock: clock, outputs: outputs, playout: playout, end: end)
     connections = try Connections(
       configuration, first: transport, then: makeTransport, events: events,
       delivering: distribution, noting: activity, on: tasks)
@@ -186,7 +187,7 @@ public final class Receiver: Sendable {
     distribution.begin()
     var reason = await connections.run()
     // A recording waits for its consumers, however long they need.
-    let watch = pace.finishingTime.map { _ in Task { await abandonDecodingOnceStalled() } }
+    let watch = clock.finishingTime.map { _ in Task { await abandonDecodingOnceStalled() } }
     // What nothing came in before somebody else ended the run is a gap; a sender that ended it was
     // done.
     let endsInGap =
@@ -200,7 +201,7 @@ public final class Receiver: Sendable {
     // The last pictures of a stream with reordering come out at its end.
     if distribution.isComplete { reason = .framesReached }
     distribution.endSequences()
-    let summaries = await finishOutputs(within: pace.finishingTime)
+    let summaries = await finishOutputs(within: clock.finishingTime)
     return Report(
       reason: reason, status: await status(), isCutShort: isCutShort,
       outputs: outputs.enumerated().map { index, output in

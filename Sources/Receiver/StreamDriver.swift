@@ -111,7 +111,7 @@ final class StreamDriver: DatagramSink {
 
   func readCompleted(at now: Instant) { take { $0.readCompleted(at: now) } }
 
-  func transportEnded(_ end: TransportEnd) { take { $0.transportEnded(Reception.CarrierEnd(end)) } }
+  func transportEnded(_ end: TransportEnd) { take { $0.transportEnded(end) } }
 
   /// Hands the session an input, which is news, and does what follows from it.
   private func take(_ input: (inout Reception) -> Void) {

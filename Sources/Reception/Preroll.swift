@@ -19,10 +19,8 @@ struct Preroll: Sendable {
   /// A group of pictures rarely lasts longer, and each one contains something recognizable.
   static let patience: Duration = .seconds(5)
 
-  private static let soundTypes = Set(
-    (0..<96).filter {
-      FormatCatalogue.standard.knowsSound(MediaDescription(onlyPayloadType: $0))
-    })
+  /// Those of the standard catalogue, because a stream's own has no sound where nobody wants any.
+  private static let soundTypes = FormatCatalogue.standard.staticSoundTypes
 
   /// Datagrams dropped because the preroll was full.
   private(set) var discarded: UInt64 = 0

@@ -1,16 +1,10 @@
+public import RTPWire
+
 extension Reception {
   /// The properties of what carries a connection's packets.
   public struct Carrier: Sendable, Hashable {
-    /// Which clock the packets follow.
-    public enum Time: Sendable, Hashable {
-      /// The machine's clock: what does not come in time is late.
-      case live
-      /// The recording's clock: whatever is due comes out before the next packet.
-      case recorded
-    }
-
-    /// Which clock its packets follow.
-    public var time: Time
+    /// Which clock its packets follow; what is due in a recording comes out before the next packet.
+    public var clock: ArrivalClock
     /// Whether this side only waits for a far end that begins when it likes.
     public var isPassive: Bool
     /// The pause after which the carrier ends by itself; `nil` if it never does.
@@ -19,23 +13,13 @@ extension Reception {
     public var canGather: Bool
 
     public init(
-      time: Time = .live, isPassive: Bool = false, longestSilence: Duration? = nil,
+      clock: ArrivalClock = .monotonic, isPassive: Bool = false, longestSilence: Duration? = nil,
       canGather: Bool = false
     ) {
-      self.time = time
+      self.clock = clock
       self.isPassive = isPassive
       self.longestSilence = longestSilence
       self.canGather = canGather
     }
-  }
-
-  /// How a carrier ended.
-  public enum CarrierEnd: Sendable {
-    /// The far end finished normally.
-    case ended
-    /// It broke; the error says why.
-    case failed(any Error)
-    /// This side closed it.
-    case closed
   }
 }

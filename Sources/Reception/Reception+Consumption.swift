@@ -19,7 +19,7 @@ extension Reception {
 
   mutating func nextUnit() -> WaitingUnits.Unit? {
     guard gate.isOpen else { return nil }
-    guard carrier.time == .recorded else { return waiting.popFirst() }
+    guard carrier.clock == .recorded else { return waiting.popFirst() }
     return nextPicture(at: now).map { .picture($0) }
       ?? recordedSound.popFirst().map { .sound($0) }
   }
@@ -44,7 +44,7 @@ extension Reception {
 
   /// Counts the silence while the far end is held from now on: this side causes it.
   mutating func excuseSilence() {
-    guard carrier.time == .live, lastMedia != nil else { return }
+    guard carrier.clock == .monotonic, lastMedia != nil else { return }
     lastMedia = now
     clock.noteMedia(at: now)
   }

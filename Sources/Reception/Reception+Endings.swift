@@ -18,7 +18,7 @@ extension Reception {
     if let duration = configuration.duration, let firstArrival, clock.firstMedia == nil {
       consider(firstArrival.advanced(by: duration), .run(unusableMedia ?? .durationReached))
     }
-    guard carrier.time == .live else { return earliest }
+    guard carrier.clock == .monotonic else { return earliest }
     if livesBySound ? soundHasSaidGoodbye : video.hasSaidGoodbye, endsWithGoodbye, let lastMedia {
       consider(lastMedia.advanced(by: RTPProcessor.goodbyeGrace), .connection(.goodbye))
     }

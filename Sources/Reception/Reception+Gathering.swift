@@ -8,8 +8,8 @@ extension Reception {
   /// but never where what is missing is asked for again.
   mutating func gatherIfSettled() {
     guard let time = configuration.gatheringTime, gatheringTime == 0, !isAttended,
-      carrier.canGather,
-      carrier.time == .live, flow >= Self.settlingTime, !video.feedback.requests.contains(.nack),
+      carrier.canGather, carrier.clock == .monotonic, flow >= Self.settlingTime,
+      !video.feedback.requests.contains(.nack),
       gatheringEnd.map({ now < $0 }) ?? true
     else { return }
     gatheringTime = max(time.wholeNanoseconds, 0)

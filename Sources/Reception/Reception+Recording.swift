@@ -83,7 +83,7 @@ extension Reception {
       recordedSound.isEmpty, gate.isOpen
     else { return }
     let types = video.unrecognizedPayloadTypes
-    if carrier.time == .recorded, case .recognizing = video.phase, !types.isEmpty,
+    if carrier.clock == .recorded, case .recognizing = video.phase, !types.isEmpty,
       soundDelivered == 0
     {
       // The codec cannot be learned any more.

@@ -59,7 +59,7 @@ extension Reception {
     while let unit = heldSound.first {
       guard let placed = place(unit, isLast: isLast) else { return }
       heldSound.removeFirst()
-      if carrier.time == .live {
+      if carrier.clock == .monotonic {
         wait(with: .sound(placed))
       } else {
         recordedSound.append(placed)

@@ -118,10 +118,7 @@ extension Reception {
   /// The track whose source sent a datagram of RTCP, which came at `place`: some servers put all
   /// tracks on channels 0 and 1, and so do those that bundle (RFC 9143).
   private func placeOfSource(of datagram: Datagram, at place: Place) -> Place {
-    guard
-      let ssrc = datagram.bytes.getInteger(
-        at: datagram.bytes.readerIndex + 4, as: UInt32.self)
-    else { return place }
+    guard let ssrc = datagram.controlSource else { return place }
     let own: UInt32? =
       switch place {
       case .video: video.ssrc
@@ -226,12 +223,17 @@ extension Reception {
   /// - Returns: whether there is such a source.
   @discardableResult
   private mutating func passOnControl(_ datagram: Datagram) -> Bool {
-    guard datagram.isControl,
-      let ssrc = datagram.bytes.getInteger(
-        at: datagram.bytes.readerIndex + 4, as: UInt32.self),
+    guard datagram.isControl, let ssrc = datagram.controlSource,
       let index = index(ofFound: ssrc)
     else { return false }
     others[index].receive(datagram)
     return true
+  }
+}
+
+extension Datagram {
+  /// The source that sent it, if it is RTCP (RFC 3550 §6.4.1).
+  fileprivate var controlSource: UInt32? {
+    bytes.getInteger(at: bytes.readerIndex + 4, as: UInt32.self)
   }
 }

@@ -88,7 +88,7 @@ public struct Reception: Sendable {
   /// Whether it ends because this side has enough.
   private var isLeft = true
   /// How the carrier ended, after what still waits.
-  var carrierEnd: CarrierEnd?
+  var carrierEnd: TransportEnd?
   /// The video's packet count when media was last noted as alive.
   private var notedDeliveries: UInt64
   /// The same for the sound.
@@ -127,7 +127,7 @@ public struct Reception: Sendable {
       ? nil : carrier.longestSilence.map { $0 * 2 } ?? configuration.reconnectionSilence
     self.former = former.map { Former(of: $0) }
     self.randomness = AnyRandomness(base: randomness)
-    self.now = carrier.time == .live ? now : Instant(nanoseconds: 0)
+    self.now = carrier.clock == .monotonic ? now : Instant(nanoseconds: 0)
     video = try VideoStream(configuration: configuration.video, after: former?.video)
     notedDeliveries = video.delivered
     clock = former?.clock ?? RunClock(of: configuration, on: carrier, at: now)
@@ -143,7 +143,7 @@ public struct Reception: Sendable {
   ///
   /// A recording starts with its first packet.
   public mutating func startRun(at now: Instant) {
-    guard carrier.time == .live else { return }
+    guard carrier.clock == .monotonic else { return }
     advance(to: now)
     clock.start(at: now)
   }
@@ -165,7 +165,7 @@ public struct Reception: Sendable {
   /// Processes a datagram.
   public mutating func receive(_ datagram: Datagram) {
     guard phase == .running else { return }
-    if carrier.time == .recorded { return append(recorded: datagram) }
+    if carrier.clock == .recorded { return append(recorded: datagram) }
     advance(to: datagram.arrival)
     take(datagram)
     pull(at: settled)
@@ -174,7 +174,7 @@ public struct Reception: Sendable {
 
   /// Notes the end of a read: a good time to request what is missing.
   public mutating func readCompleted(at now: Instant) {
-    guard phase == .running, carrier.time == .live else { return }
+    guard phase == .running, carrier.clock == .monotonic else { return }
     advance(to: now)
     sendFeedback()
   }
@@ -194,7 +194,7 @@ public struct Reception: Sendable {
   }
 
   /// Notes that the carrier has ended or failed; nothing more comes.
-  public mutating func transportEnded(_ carrierEnd: CarrierEnd) {
+  public mutating func transportEnded(_ carrierEnd: TransportEnd) {
     guard phase == .running else { return }
     self.carrierEnd = carrierEnd
     endIfCarrierEnded()
@@ -207,7 +207,7 @@ public struct Reception: Sendable {
   ///   - isCrowded: whether more waits for the consumer of access units than should.
   ///   - now: the time.
   public mutating func delivered(goesOn: Bool, isCrowded: Bool, at now: Instant) {
-    if !goesOn, carrier.time == .live { video.wantKeyPicture(at: now) }
+    if !goesOn, carrier.clock == .monotonic { video.wantKeyPicture(at: now) }
     crowded(isCrowded, at: now)
   }
 
@@ -242,7 +242,7 @@ public struct Reception: Sendable {
 
   /// Moves the time forward, to ``deadline`` or any other time.
   public mutating func timePassed(to now: Instant) {
-    guard carrier.time == .live else { return }
+    guard carrier.clock == .monotonic else { return }
     advance(to: now)
     if let deadline = gate.deadline, deadline <= now, gate.giveUp() { goOn() }
     guard phase == .running else { return }
@@ -270,7 +270,7 @@ public struct Reception: Sendable {
     takeSound()
     releaseSound(isLast: true)
     sayGoodbye()
-    if carrier.time == .live { pull(at: self.now) }
+    if carrier.clock == .monotonic { pull(at: self.now) }
   }
 
   /// Releases what waits at once, even if the consumer is busy.
@@ -281,7 +281,7 @@ public struct Reception: Sendable {
   /// When to call ``timePassed(to:)`` if nothing else happens; `nil` if never.
   public var deadline: Instant? {
     // Nothing is due in a recording before its next packet.
-    guard carrier.time == .live, phase != .finished else { return nil }
+    guard carrier.clock == .monotonic, phase != .finished else { return nil }
     guard phase == .running else { return gate.deadline }
     var due = gate.deadline
     func consider(_ time: Instant?) {
@@ -305,7 +305,7 @@ public struct Reception: Sendable {
   /// Whether there is nothing to do before the next input; cheaper than asking for an action after
   /// each packet.
   public var isIdle: Bool {
-    carrier.time == .live && phase == .running && actions.isEmpty && waiting.isEmpty
+    carrier.clock == .monotonic && phase == .running && actions.isEmpty && waiting.isEmpty
       && carrierEnd == nil && !gate.isDraining
   }
 
@@ -320,7 +320,7 @@ public struct Reception: Sendable {
         }
       }
       guard gate.isOpen else { return nil }
-      if carrier.time == .recorded, phase == .running, advanceRecording() { continue }
+      if carrier.clock == .recorded, phase == .running, advanceRecording() { continue }
       if actions.isEmpty { settleGate() }
       if actions.isEmpty { endIfCarrierEnded() }
       if actions.isEmpty, phase == .finishing {
@@ -362,7 +362,7 @@ public struct Reception: Sendable {
 
   /// A live session follows the caller's clock; a recording has its own.
   private mutating func advance(to time: Instant) {
-    if carrier.time == .live { now = max(now, time) }
+    if carrier.clock == .monotonic { now = max(now, time) }
   }
 
   mutating func end(_ end: End) {

@@ -21,12 +21,7 @@ struct Track: Sendable {
   ) {
     self.media = media
     self.place = place
-    var configuration = RTPProcessor.Configuration()
-    configuration.reorderWindow = window
-    configuration.clockRate = media.clockRate
-    configuration.correctionFormats = media.correctionFormats
-    configuration.redundancyPayloadType = media.redundancyPayloadType
-    configuration.retransmissionFormats = media.retransmissionFormats
+    var configuration = RTPProcessor.Configuration(of: media, window: window)
     // One source numbers several payload types together: comfort noise, telephone events.
     configuration.payloadType = nil
     if let former {
@@ -74,7 +69,5 @@ struct Track: Sendable {
   }
 
   /// Whether the description assigns `payloadType` to this track.
-  func describes(_ payloadType: UInt8) -> Bool {
-    media.payloadType == payloadType || media.auxiliaryTypes.contains(payloadType)
-  }
+  func describes(_ payloadType: UInt8) -> Bool { media.assigns(payloadType) }
 }

@@ -56,10 +56,18 @@ public struct VideoStream: Sendable {
   /// picture to the next at 25 pictures a second, so that two slices that are sent as they are
   /// encoded stay together.
   private static let markerPatience: Duration = .milliseconds(20)
-  /// Whether one waits for that.
-  private var hasWaitingUnit = false
-  /// When it waits no longer; `nil` where packets have come since that was known.
-  private var waitingUntil: Instant?
+  private var markerWait = MarkerWait.none
+
+  /// Whether a picture waits for that.
+  private enum MarkerWait: Sendable, Hashable {
+    case none
+    /// Packets have come since it was known for how long.
+    case begun
+    case until(Instant)
+
+    var end: Instant? { if case .until(let end) = self { end } else { nil } }
+  }
+
   /// Whether an intact picture at which decoding can begin has come.
   var hasBegun = false
   /// Whether the codec is the one that was said; `nil` if it was recognized.
@@ -86,12 +94,12 @@ public struct VideoStream: Sendable {
   public init(configuration: Configuration, after former: VideoStream? = nil) throws {
     self.configuration = configuration
     hasFeedback = !configuration.media.feedback.requests.isEmpty
-    let formats = configuration.formats
     soundTypes =
       configuration.media.encodingName != nil
       ? []
-      : Set((0..<96).filter { formats.knowsSound(MediaDescription(onlyPayloadType: $0)) })
-        .filter { $0 == configuration.media.payloadType ?? $0 }
+      : configuration.formats.staticSoundTypes.filter {
+        $0 == configuration.media.payloadType ?? $0
+      }
     phase = .recognizing
     preroll = Preroll(configuration.formats)
     let processing = Self.processing(of: configuration.media, configuration)
@@ -163,7 +171,7 @@ public struct VideoStream: Sendable {
   /// When to call ``next(at:)`` if nothing arrives.
   public var deadline: Instant? {
     // What is missing may belong to the picture that waits, as may what a turn keeps.
-    let waiting = processor.deadline ?? (turn == nil ? waitingUntil : nil)
+    let waiting = processor.deadline ?? (turn == nil ? markerWait.end : nil)
     guard turn != nil || successor != nil else { return waiting }
     let due = successor == nil ? nil : successionDeadline
     return [waiting, turn?.deadline, due].lazy.compactMap(\.self).min()
@@ -226,19 +234,19 @@ public struct VideoStream: Sendable {
 
   /// Ends the access unit that waits, if it has waited long enough.
   private mutating func releaseIfDue(at now: Instant) -> Bool {
-    guard hasWaitingUnit else { return false }
-    guard let due = waitingUntil else {
-      waitingUntil = now.advanced(by: Self.markerPatience)
+    switch markerWait {
+    case .none: return false
+    case .begun:
+      markerWait = .until(now.advanced(by: Self.markerPatience))
       return false
+    case .until(let due):
+      guard due <= now, processor.deadline == nil, turn == nil else { return false }
+      markerWait = .none
+      defragmenter?.release()
+      mayHaveUnit = true
+      return true
     }
-    guard due <= now, processor.deadline == nil, turn == nil else { return false }
-    endWaiting()
-    defragmenter?.release()
-    mayHaveUnit = true
-    return true
   }
-
-  private mutating func endWaiting() { (hasWaitingUnit, waitingUntil) = (false, nil) }
 
   /// The next access unit complete at `now`.
   public mutating func next(at now: Instant) -> AccessUnit? {
@@ -283,7 +291,7 @@ public struct VideoStream: Sendable {
     while let packet = processor.next(at: now) { unpack(packet) }
     endTurn()
     defragmenter?.flush(isLeft: isLeft)
-    endWaiting()
+    markerWait = .none
     mayHaveUnit = true
   }
 
@@ -292,9 +300,8 @@ public struct VideoStream: Sendable {
     if doubt?.observe(packet.packet.payload) == .confirmed { doubt = nil }
     if defragmenter?.push(packet) == true { mayHaveUnit = true }
     // Seldom asked, because reading it copies the defragmenter.
-    if packet.packet.marker || hasWaitingUnit {
-      hasWaitingUnit = defragmenter?.isWaiting ?? false
-      waitingUntil = nil
+    if packet.packet.marker || markerWait != .none {
+      markerWait = defragmenter?.isWaiting == true ? .begun : .none
     }
   }
 
@@ -314,21 +321,16 @@ public struct VideoStream: Sendable {
       doubt = CodecDoubt(defragmenter.codec, among: configuration.formats)
     }
     self.defragmenter = defragmenter
-    endWaiting()
+    markerWait = .none
     noteParameterSets()
   }
 
   private static func processing(
     of media: MediaDescription, _ configuration: Configuration
   ) -> RTPProcessor.Configuration {
-    var processing = RTPProcessor.Configuration()
-    processing.reorderWindow = configuration.reorderWindow
-    processing.clockRate = media.clockRate
+    var processing = RTPProcessor.Configuration(of: media, window: configuration.reorderWindow)
     processing.payloadType = media.payloadType
-    processing.correctionFormats = media.correctionFormats
     processing.hasMatrixCorrection = media.hasMatrixCorrection
-    processing.redundancyPayloadType = media.redundancyPayloadType
-    processing.retransmissionFormats = media.retransmissionFormats
     processing.retransmissionSession = media.retransmissionSession
     processing.feedback = media.feedback.requests
     return processing
@@ -377,7 +379,5 @@ public struct VideoStream: Sendable {
   }
 
   /// Whether the description assigns `payloadType` to this track.
-  func describes(_ payloadType: UInt8) -> Bool {
-    media.payloadType == payloadType || media.auxiliaryTypes.contains(payloadType)
-  }
+  func describes(_ payloadType: UInt8) -> Bool { media.assigns(payloadType) }
 }

@@ -237,9 +237,11 @@ extension ConformanceCase {
 
   /// A receiver report with a profile-specific extension of `words` words (RFC 3550 §6.4.2).
   private static func receiverReport(words: Int) -> ByteBuffer {
-    var bytes = ByteBuffer(bytes: [0x80, 201])
-    bytes.writeMultipleIntegers(UInt16(clamping: 1 + words), UInt32(0x1234_5678))
-    for word in 0..<words { bytes.writeInteger(UInt32(clamping: word)) }
+    var bytes = ByteBuffer()
+    bytes.writeRTCPPacket(type: .receiverReport, count: 0) { bytes in
+      bytes.writeInteger(UInt32(0x1234_5678))
+      for word in 0..<words { bytes.writeInteger(UInt32(clamping: word)) }
+    }
     return bytes
   }
 

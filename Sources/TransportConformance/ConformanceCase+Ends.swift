@@ -1,4 +1,5 @@
 internal import NIOCore
+internal import RTPWire
 internal import Transports
 
 /// Cases about transports that end by themselves.
@@ -39,7 +40,9 @@ extension ConformanceCase {
     }
     context.results.examined(ending == .finished ? .orderlyEnd : .failure)
     // After the end, calls must have no effect.
-    fixture.transport.sendFeedback(ByteBuffer(bytes: [0x80, 201, 0, 1, 0, 0, 0, 1]), track: 0)
+    var report = ByteBuffer()
+    report.writeRTCPPacket(type: .receiverReport, count: 0) { $0.writeInteger(UInt32(1)) }
+    fixture.transport.sendFeedback(report, track: 0)
     try? await fixture.eventLoop.submit { [transport = fixture.transport] in
       transport.holdReading(true)
       transport.holdReading(false)

@@ -1,5 +1,6 @@
 internal import NIOCore
 internal import NIOPosix
+internal import RTPWire
 internal import Synchronization
 internal import Transports
 

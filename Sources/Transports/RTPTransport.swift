@@ -74,7 +74,7 @@ public protocol RTPTransport: Sendable {
   /// after the end.
   func counters() async -> TransportCounters
 
-  /// Ends the transport; the sink gets ``TransportEnd/closed`` unless it has already ended.
+  /// Ends the transport; the sink gets `TransportEnd.closed` unless it has already ended.
   func close()
 }
 
@@ -84,15 +84,6 @@ extension RTPTransport {
   public var canGather: Bool { false }
 
   public func gather(for time: Duration) {}
-}
-
-/// The clock of arrival times, which all waiting for packets follows.
-public enum ArrivalClock: Sendable, Hashable {
-  /// The machine's monotonic clock at the time of the read: packets that do not come are late.
-  case monotonic
-  /// A recording's clock, in nanoseconds since 1970 if known: the next packet follows the last one
-  /// whenever it is delivered, and waiting loses nothing.
-  case recorded
 }
 
 /// The consumer of a transport's datagrams, called on the transport's event loop.
@@ -115,14 +106,4 @@ public protocol DatagramSink: AnyObject, Sendable {
 
   /// The last call: the carrier ended, failed, or was closed by this side.
   func transportEnded(_ end: TransportEnd)
-}
-
-/// How a transport came to its end.
-public enum TransportEnd: Sendable {
-  /// The far end finished normally: end of file, TEARDOWN answered, last chunk.
-  case ended
-  /// The carrier failed; the error is readable for people.
-  case failed(any Error)
-  /// ``RTPTransport/close()`` was called.
-  case closed
 }

@@ -1,16 +1,17 @@
-/// How long a server that is asked for its stream may be silent, for all transports that ask one.
+/// How long nothing may come: before the first media, between packets, from a server.
 public enum SilenceLimit: TransportOption, Hashable {
-  /// As long as each transport has it.
-  case own
+  /// As long as is usual for what is waited for.
+  case standard
   case after(Duration)
+  /// For ever.
   case never
 
-  public init() { self = .own }
+  public init() { self = .standard }
 
-  /// The limit for a transport with a limit of its own, which may be `nil` for none.
-  func chosen(over own: Duration?) -> Duration? {
+  /// The limit where `standard` is usual; `nil` waits forever.
+  public func duration(standard: Duration?) -> Duration? {
     switch self {
-    case .own: own
+    case .standard: standard
     case .after(let limit): limit
     case .never: nil
     }
@@ -18,6 +19,7 @@ public enum SilenceLimit: TransportOption, Hashable {
 }
 
 extension TransportOptions {
+  /// How long a server that is asked for its stream may be silent, for all transports that ask one.
   public var silence: SilenceLimit {
     get { self[SilenceLimit.self] }
     set { self[SilenceLimit.self] = newValue }

@@ -52,6 +52,7 @@ func caseName(of value: Any) -> String {
   case RTSPError.connectionClosed: return "connectionClosed"
   case RTSPError.brokenOff: return "brokenOff"
   case RTSPError.emptyDescription: return "emptyDescription"
+  case RTSPError.noVideo: return "noVideo"
   case RTSPError.deliveryRefused: return "deliveryRefused"
   case TLSError.notEncrypted: return "notEncrypted"
   case TLSError.closedInHandshake: return "closedInHandshake"

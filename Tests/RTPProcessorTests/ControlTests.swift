@@ -1,7 +1,8 @@
 import NIOCore
-import RTPProcessor
 import RTPWire
 import Testing
+
+@testable import RTPProcessor
 
 func senderReport(ssrc: UInt32, ntpTime: UInt64, timestamp: UInt32) -> ByteBuffer {
   var bytes = ByteBuffer(bytes: [0x80, 200, 0, 6])

@@ -76,7 +76,7 @@ struct ConstantRateTests {
     let unit = try #require(try Playback(sent.datagrams, media: sent.media).accessUnits.first)
     let first = try #require(try await Playback.frames(of: [unit]).first)
     return try zip(positions, arrivals ?? positions).map { position, arrival in
-      var unit = UnitRecord(of: first, condition: .repeated)
+      var unit = first.record
       unit.time = MediaTime(ticks: Int64((position * 3000).rounded()), timescale: 90_000)
       unit.lastArrival = Instant(nanoseconds: Int64((arrival * 1e9 / 30).rounded()))
       return try #require(RawFrame(repeating: first, for: unit))

@@ -25,7 +25,7 @@ struct DistributionTests {
   /// A complete slice without parameter sets.
   @Test func aUnitThatCannotBeDecodedIsAReasonToAskForAKeyPicture() async throws {
     let distribution = Distribution(
-      configuration: Receiver.Configuration(), pace: .live, outputs: [], end: { _ in })
+      configuration: Receiver.Configuration(), clock: .monotonic, outputs: [], end: { _ in })
     #expect(distribution.deliver(unit(0, isRandomAccess: true)))
     try await eventually("the decoder fails") { !distribution.statistics.failures.isEmpty }
     #expect(!distribution.deliver(unit(1, isRandomAccess: false)))
@@ -36,7 +36,7 @@ struct DistributionTests {
   @Test(arguments: [true, false])
   func aProcessForTheDecoderThatIsReadyTooLateIsNotKept(hasDecoder: Bool) async {
     let distribution = Distribution(
-      configuration: Receiver.Configuration(), pace: .live, outputs: [], end: { _ in })
+      configuration: Receiver.Configuration(), clock: .monotonic, outputs: [], end: { _ in })
     if hasDecoder { _ = distribution.deliver(unit(0, isRandomAccess: true)) }
     if !hasDecoder { await distribution.finishDecoding(endsInGap: false) }
     weak var late: PreparedDecoderBox?
@@ -52,7 +52,7 @@ struct DistributionTests {
 
   @Test func aPreparedProcessIsKeptUntilTheEnd() async {
     let distribution = Distribution(
-      configuration: Receiver.Configuration(), pace: .live, outputs: [], end: { _ in })
+      configuration: Receiver.Configuration(), clock: .monotonic, outputs: [], end: { _ in })
     weak var prepared: PreparedDecoderBox?
     func prepare() {
       let box = DecoderBox(executable: "/nowhere").prepare()
@@ -78,7 +78,7 @@ struct DistributionTests {
       OutputRequest(argument: folder("a.h264"), format: format, policy: .dropOldest)
     ]
     let distribution = Distribution(
-      configuration: configuration, pace: .live, outputs: [output], end: { _ in })
+      configuration: configuration, clock: .monotonic, outputs: [output], end: { _ in })
     distribution.gather(true)
     for count in 1...3 as ClosedRange<UInt64> {
       for number in 0..<4 { _ = distribution.deliver(unit(Int64(number), isRandomAccess: true)) }
@@ -106,7 +106,7 @@ struct DistributionTests {
       #expect(allAreThere.wait(timeout: .now() + 30) == .success)
     }
     let distribution = Distribution(
-      configuration: configuration, pace: .live, outputs: [], end: { _ in })
+      configuration: configuration, clock: .monotonic, outputs: [], end: { _ in })
     for unit in units { #expect(distribution.deliver(unit)) }
     allAreThere.signal()
     await distribution.finishDecoding(endsInGap: false)

@@ -1,5 +1,6 @@
 import Reception
 import Testing
+import Transports
 
 @testable import Receiver
 
@@ -8,7 +9,7 @@ struct MediaTimeoutTests {
   struct Case: Sendable {
     var carrier = Reception.Carrier()
     var reconnects = false
-    var timeout = MediaTimeout.standard
+    var timeout = SilenceLimit.standard
     var first: Duration?
     var more: Duration?
   }

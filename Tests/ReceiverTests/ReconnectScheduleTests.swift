@@ -86,7 +86,7 @@ struct ReconnectScheduleTests {
   static let lasting: [any Error & Sendable] = [
     TransportError.source("rtsp:/x", .missingHost),
     RTSPError.credentialsMissing(realm: "x"), RTSPError.redirectRefused(to: "http://elsewhere/"),
-    RTSPError.unsupportedProfile("RTP/SAVP"), RTSPError.noSuchStream(.number(7)),
+    RTSPError.unsupportedProfile("RTP/SAVP"), RTSPError.noSuchStream(number: 7),
     TLSError.untrusted(host: "camera", fingerprint: ""), TLSError.otherCertificate(fingerprint: ""),
     TLSError.wrongHost("camera"), TLSError.fileUnusable(path: "x.pem"),
   ]

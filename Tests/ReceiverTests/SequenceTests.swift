@@ -1,4 +1,5 @@
 import RTPSend
+import RTPWire
 import Receiver
 import Testing
 

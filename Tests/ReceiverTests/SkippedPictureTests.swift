@@ -31,8 +31,7 @@ struct SkippedPictureTests {
         _ = freezing.take(frame, at: frame.lastArrival)
         _ = skipping.take(frame, at: frame.lastArrival)
       } else {
-        let record = UnitRecord(of: frame, condition: .repeated)
-        let repeated = try #require(RawFrame(repeating: first, for: record))
+        let repeated = try #require(RawFrame(repeating: first, for: frame.record))
         _ = freezing.take(repeated, at: frame.lastArrival)
         skipping.noteSkipped(frame.time, arrival: frame.lastArrival)
       }

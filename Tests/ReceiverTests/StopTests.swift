@@ -3,6 +3,7 @@ import Defragment
 import Foundation
 import Outputs
 import RTPSend
+import RTPWire
 import Receiver
 import Reception
 import Synchronization

@@ -98,7 +98,7 @@ import Testing
   func reportsAlone(isDescribed: Bool) throws {
     let media = MediaDescription(payloadType: 96, encodingName: "H264")
     var session = try Reception(
-      Reception.Configuration(), on: .init(time: .live),
+      Reception.Configuration(), on: .init(clock: .monotonic),
       randomness: SeededGenerator(seed: 1), at: Self.start)
     session.transportOpened(takesReports: false, at: Self.start)
     if isDescribed { session.described([media], at: Self.start) }

@@ -13,7 +13,7 @@ import Testing
     let start = Instant(nanoseconds: 1_000_000_000)
     var pair = try Pair(
       sender: VirtualSender(units: 50, seed: 1, at: start),
-      carrier: Reception.Carrier(time: .recorded))
+      carrier: Reception.Carrier(clock: .recorded))
     pair.isCrowded = true
     pair.drive(for: .seconds(3))
     #expect(pair.units.count == 1)

@@ -301,7 +301,7 @@ struct SoundReceptionTests {
     arguments: [true, false])
   func crowd(_ isRecorded: Bool) throws {
     var pair = try Pair(
-      sender: Self.silent(), carrier: .init(time: isRecorded ? .recorded : .live),
+      sender: Self.silent(), carrier: .init(clock: isRecorded ? .recorded : .monotonic),
       describes: [Self.described])
     for number in 0..<50 {
       pair.receive(Self.packet(number))

@@ -1,6 +1,7 @@
 import Foundation
 import NIOCore
 import NIOPosix
+import RTPWire
 import Testing
 
 @testable import Transports

@@ -75,7 +75,7 @@ struct DeclaredOptionTests {
   }
 
   @Test(arguments: [
-    (SilenceLimit.own, Duration?.some(.seconds(5))), (.after(.seconds(9)), .seconds(9)),
+    (SilenceLimit.standard, Duration?.some(.seconds(5))), (.after(.seconds(9)), .seconds(9)),
     (.never, nil),
   ])
   func aLimitOfSilenceHoldsForAll(limit: SilenceLimit, expected: Duration?) throws {

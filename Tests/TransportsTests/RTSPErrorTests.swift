@@ -15,8 +15,8 @@ struct RTSPErrorTests {
       .mediaStopped(seconds: 5), .otherStreams, .redirectedTooOften(limit: 3),
       .redirectRefused(to: hostile), .framingLost(skipped: 65_536),
       .messageTooLarge(what: hostile, limit: 1), .invalidLength(hostile), .connectionClosed,
-      .sessionDescription(.notADescription), .emptyDescription, .noSuchStream(.firstVideo),
-      .noKnownMedia, .noSuchStream(.number(7)), .unsupportedProfile(hostile), .deliveryRefused,
+      .sessionDescription(.notADescription), .emptyDescription, .noVideo, .noKnownMedia,
+      .noSuchStream(number: 7), .unsupportedProfile(hostile), .deliveryRefused,
     ]
       + [200, 400, 403, 404, 453, 500, 999].map {
         .refused(method: "SETUP", status: $0, reason: hostile)

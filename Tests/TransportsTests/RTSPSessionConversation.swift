@@ -241,7 +241,7 @@ struct Conversation {
         RTSPSession.ClientPorts(media: port, control: port + 1), forMedia: media, at: now)
     case .expectMedia(let media, let ports):
       isOverUDP = true
-      transcript.append("expect \(media) from \(ports.media)-\(ports.control)")
+      transcript.append("expect \(media) from \(ports.media ?? 0)-\(ports.control ?? 0)")
     case .closePorts:
       isOverUDP = false
       transcript.append("close ports")

@@ -138,6 +138,39 @@ struct RTSPSessionRedirectTests {
     #expect(conversation.requests.last?.headers["Authorization"] != nil)
   }
 
+  @Test(
+    arguments: [
+      ("rtsp://camera/hd", ["OPTIONS", "DESCRIBE", "DESCRIBE", "SETUP", "PLAY", "SET_PARAMETER"]),
+      (
+        "rtsp://other/hd",
+        ["OPTIONS", "DESCRIBE", "OPTIONS", "DESCRIBE", "SETUP", "PLAY", "GET_PARAMETER"]
+      ),
+    ]
+  )
+  func onlyAnotherServerIsAskedWhatItKnows(target: String, methods: [String]) throws {
+    var conversation = try Conversation([
+      "OPTIONS": [.ok.with("Public", "SET_PARAMETER"), .ok.with("Public", "GET_PARAMETER")],
+      "DESCRIBE": [.redirect(target), .oneVideo], "SETUP": [.tcp],
+    ])
+    conversation.run(milliseconds: 35_000)
+    #expect(conversation.methods == methods)
+    let numbers = conversation.requests.compactMap { $0.headers["CSeq"] }
+    #expect(numbers == (1...methods.count).map(String.init))
+  }
+
+  @Test(arguments: ["camera", "spare"])
+  func theIdentifierStaysWithTheConnectionThatIsLeft(host: String) throws {
+    var conversation = try Conversation(["DESCRIBE": [.oneVideo], "SETUP": [.tcp]])
+    conversation.run(milliseconds: 20_000)
+    conversation.session.receive(Self.redirection(to: host), at: conversation.now)
+    conversation.run()
+    #expect(conversation.transcript.last == "playing")
+    #expect(conversation.values(of: "Session", in: "TEARDOWN") == ["1"])
+    #expect(conversation.values(of: "Session", in: "DESCRIBE") == ["-", "-"])
+    #expect(conversation.values(of: "Session", in: "SETUP") == ["-", "-"])
+    #expect(conversation.values(of: "Session", in: "PLAY") == ["1", "1"])
+  }
+
   @Test func aServerThatSendsItsClientAwayInTheMiddleIsObeyed() throws {
     var conversation = try Conversation(["DESCRIBE": [.oneVideo], "SETUP": [.tcp]])
     conversation.run()

@@ -19,7 +19,7 @@ public struct CoreCost: Sendable {
   /// - Throws: nothing that happens with this traffic.
   public init(of traffic: Traffic) throws {
     var session = try Reception(
-      Reception.Configuration(), on: Reception.Carrier(time: .live),
+      Reception.Configuration(), on: Reception.Carrier(clock: .monotonic),
       randomness: SystemRandomNumberGenerator(), at: Instant(nanoseconds: 0))
     session.startRun(at: Instant(nanoseconds: 0))
     session.transportOpened(takesReports: false, at: Instant(nanoseconds: 0))

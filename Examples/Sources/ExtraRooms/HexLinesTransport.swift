@@ -1,7 +1,7 @@
 import Foundation
 public import NIOCore
 import NIOPosix
-import RTPWire
+public import RTPWire
 public import Transports
 
 extension TransportKind {

@@ -14,7 +14,7 @@ else { exit(1) }
 recording.moveReaderIndex(to: min(line + 1 + 16, recording.writerIndex))
 
 var session = try Reception(
-  Reception.Configuration(), on: Reception.Carrier(time: .recorded),
+  Reception.Configuration(), on: Reception.Carrier(clock: .recorded),
   randomness: SystemRandomNumberGenerator(), at: Instant(nanoseconds: 0))
 
 func takeActions(of session: inout Reception) {

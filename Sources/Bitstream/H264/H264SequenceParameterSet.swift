@@ -41,22 +41,7 @@ extension H264 {
       let level = UInt8(try reader.bits(8))
       let identifier = try reader.unsigned(upTo: 31, "seq_parameter_set_id")
 
-      var chroma = FormatDescription.ChromaFormat.yuv420
-      var depths = (8, 8)
-      var separatePlanes = false
-      if highProfiles.contains(profile) {
-        let idc = try reader.unsigned(upTo: 3, "chroma_format_idc")
-        chroma = FormatDescription.ChromaFormat(rawValue: UInt8(idc)) ?? .yuv420
-        if chroma == .yuv444 { separatePlanes = try reader.bit() }
-        depths.0 = 8 + (try reader.unsigned(upTo: 6, "bit_depth_luma_minus8"))
-        depths.1 = 8 + (try reader.unsigned(upTo: 6, "bit_depth_chroma_minus8"))
-        _ = try reader.bit()
-        if try reader.bit() {
-          for list in 0..<(chroma == .yuv444 ? 12 : 8) where try reader.bit() {
-            try skipScalingList(&reader, size: list < 6 ? 16 : 64)
-          }
-        }
-      }
+      let samples = highProfiles.contains(profile) ? try readSamples(&reader) : Samples()
       let frameNumberBits = 4 + (try reader.unsigned(upTo: 12, "log2_max_frame_num_minus4"))
       let order = try readOrder(&reader)
       let references = try reader.unsigned(upTo: 16, "max_num_ref_frames")
@@ -67,27 +52,13 @@ extension H264 {
       if !framesOnly { _ = try reader.bit() }
       _ = try reader.bit()
 
-      var (width, height) = (16 * columns, 16 * rows * (framesOnly ? 1 : 2))
-      try FormatDescription.check(width: width, height: height)
-      if try reader.bit() {
-        // Cropping is counted in chroma samples, and in field lines where fields are possible
-        // (7-19).
-        let isSubsampled = !separatePlanes && chroma != .monochrome
-        let unitWidth = isSubsampled && chroma != .yuv444 ? 2 : 1
-        let unitHeight = (isSubsampled && chroma == .yuv420 ? 2 : 1) * (framesOnly ? 1 : 2)
-        let left = try reader.unsigned(upTo: width, "frame_crop_left_offset")
-        let right = try reader.unsigned(upTo: width, "frame_crop_right_offset")
-        let top = try reader.unsigned(upTo: height, "frame_crop_top_offset")
-        let bottom = try reader.unsigned(upTo: height, "frame_crop_bottom_offset")
-        width -= unitWidth * (left + right)
-        height -= unitHeight * (top + bottom)
-      }
-      try FormatDescription.check(width: width, height: height)
-
+      let coded = (width: 16 * columns, height: 16 * rows * (framesOnly ? 1 : 2))
+      let (width, height) = try readCropping(
+        &reader, of: coded, samples: samples, framesOnly: framesOnly)
       var format = FormatDescription(
         codec: codec, width: width, height: height, profile: profile, level: level,
-        chroma: chroma, lumaBitDepth: depths.0, chromaBitDepth: depths.1,
-        mayHaveFields: !framesOnly)
+        chroma: samples.chroma, lumaBitDepth: samples.lumaDepth,
+        chromaBitDepth: samples.chromaDepth, mayHaveFields: !framesOnly)
       // Without VUI: no reordering in streams without B pictures or of intra profiles (C.4.5.3,
       // E.2.1).
       let isIntraOnly = constraints & 0x10 != 0 && [44, 86, 100, 110, 122, 244].contains(profile)
@@ -107,9 +78,57 @@ extension H264 {
         frameNumberBits: frameNumberBits, allowsGaps: allowsGaps, order: order,
         isFramesOnly: framesOnly,
         reorderDepth: format.reorderDepth, capacity: capacity,
-        hasSeparatePlanes: separatePlanes,
-        hasChroma: chroma != .monochrome && !separatePlanes)
+        hasSeparatePlanes: samples.hasSeparatePlanes,
+        hasChroma: samples.chroma != .monochrome && !samples.hasSeparatePlanes)
       return (identifier, format, coding, place)
+    }
+
+    /// How samples are coded; as profiles have it whose sets do not say.
+    private struct Samples {
+      var chroma = FormatDescription.ChromaFormat.yuv420
+      var hasSeparatePlanes = false
+      var lumaDepth = 8
+      var chromaDepth = 8
+    }
+
+    /// Chroma format, bit depths and scaling lists, which are skipped.
+    private static func readSamples(_ reader: inout BitReader) throws -> Samples {
+      var samples = Samples()
+      let idc = try reader.unsigned(upTo: 3, "chroma_format_idc")
+      samples.chroma = FormatDescription.ChromaFormat(rawValue: UInt8(idc)) ?? .yuv420
+      if samples.chroma == .yuv444 { samples.hasSeparatePlanes = try reader.bit() }
+      samples.lumaDepth = 8 + (try reader.unsigned(upTo: 6, "bit_depth_luma_minus8"))
+      samples.chromaDepth = 8 + (try reader.unsigned(upTo: 6, "bit_depth_chroma_minus8"))
+      _ = try reader.bit()
+      if try reader.bit() {
+        for list in 0..<(samples.chroma == .yuv444 ? 12 : 8) where try reader.bit() {
+          try skipScalingList(&reader, size: list < 6 ? 16 : 64)
+        }
+      }
+      return samples
+    }
+
+    /// The size that is shown of pictures of the size `coded`.
+    private static func readCropping(
+      _ reader: inout BitReader, of coded: (width: Int, height: Int), samples: Samples,
+      framesOnly: Bool
+    ) throws -> (width: Int, height: Int) {
+      var (width, height) = coded
+      try FormatDescription.check(width: width, height: height)
+      guard try reader.bit() else { return coded }
+      // Cropping is counted in chroma samples, and in field lines where fields are possible
+      // (7-19).
+      let isSubsampled = !samples.hasSeparatePlanes && samples.chroma != .monochrome
+      let unitWidth = isSubsampled && samples.chroma != .yuv444 ? 2 : 1
+      let unitHeight = (isSubsampled && samples.chroma == .yuv420 ? 2 : 1) * (framesOnly ? 1 : 2)
+      let left = try reader.unsigned(upTo: width, "frame_crop_left_offset")
+      let right = try reader.unsigned(upTo: width, "frame_crop_right_offset")
+      let top = try reader.unsigned(upTo: height, "frame_crop_top_offset")
+      let bottom = try reader.unsigned(upTo: height, "frame_crop_bottom_offset")
+      width -= unitWidth * (left + right)
+      height -= unitHeight * (top + bottom)
+      try FormatDescription.check(width: width, height: height)
+      return (width, height)
     }
 
     /// How the picture order count is coded.

@@ -5,6 +5,7 @@ import Defragment
 import Glibc
 import Outputs
 import RTPProcessor
+import RTPWire
 import Receiver
 import Reception
 import Synchronization

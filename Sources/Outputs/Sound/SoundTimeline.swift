@@ -65,7 +65,3 @@ struct SoundTimeline: Sendable {
     samples = unit.sampleCount
   }
 }
-
-extension Duration {
-  fileprivate var seconds: Double { Double(wholeNanoseconds) / 1e9 }
-}

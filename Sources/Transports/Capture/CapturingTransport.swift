@@ -1,6 +1,6 @@
 import BlockingIO
 public import NIOCore
-internal import RTPWire
+public import RTPWire
 
 /// A transport whose datagrams are also captured, as they are delivered.
 ///

@@ -1,5 +1,6 @@
 internal import Glibc
 public import NIOCore
+public import RTPWire
 
 /// Length-prefixed RTP packets over a TCP connection (RFC 4571), or from a pipe.
 public final class FramedTransport: RTPTransport {
@@ -144,7 +145,7 @@ extension TransportKind {
     guard address.port > 0 else { throw .source(source, .invalidPort("0")) }
     return FramedTransport(
       source: .server(host: host, port: address.port), framing: options.framed.framing,
-      silence: options.silence.chosen(over: options.framed.silence), sockets: options.sockets,
+      silence: options.silence.duration(standard: options.framed.silence), sockets: options.sockets,
       on: eventLoop)
   }
 

@@ -1,4 +1,5 @@
 public import NIOCore
+public import RTPWire
 
 /// RTP from an HTTP server: an endless body, in which each packet follows its length in four bytes,
 /// in network byte order.
@@ -92,7 +93,7 @@ extension TransportOptions {
   var httpInEffect: HTTPConfiguration {
     var configuration = http
     configuration.credentials = configuration.credentials ?? credentials
-    configuration.silence = silence.chosen(over: configuration.silence)
+    configuration.silence = silence.duration(standard: configuration.silence)
     if configuration.tls == TLSConfiguration() { configuration.tls = tls }
     return configuration
   }

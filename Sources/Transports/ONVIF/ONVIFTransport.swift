@@ -1,4 +1,5 @@
 public import NIOCore
+public import RTPWire
 
 /// The stream of a camera that says itself where it is (ONVIF Profiles S and T): its services are
 /// asked for the address, and what comes from there comes by RTSP.

@@ -38,8 +38,10 @@ public enum RTSPError: Error, Sendable, Hashable {
   case otherStreams
   /// DESCRIBE succeeded, but the answer had no description.
   case emptyDescription
-  /// The server describes no video, or no stream with the chosen number.
-  case noSuchStream(RTSPConfiguration.Selection)
+  /// The server describes no video.
+  case noVideo
+  /// The server describes no stream of the chosen number.
+  case noSuchStream(number: Int)
   /// The server describes neither video nor sound of a known coding, where either would do.
   case noKnownMedia
   /// The stream is encrypted or packed in an unsupported way, such as RTP/SAVP.
@@ -114,9 +116,9 @@ extension RTSPError: CustomStringConvertible {
         + "connected to again; start anew"
     case .emptyDescription:
       return "the server describes no streams at this address; check the path in the URL"
-    case .noSuchStream(.everything), .noSuchStream(.firstVideo):
+    case .noVideo:
       return "the server describes no video; --list shows what there is"
-    case .noSuchStream(.number(let number)):
+    case .noSuchStream(let number):
       return "the server describes no stream \(number); --list shows what there is"
     case .noKnownMedia:
       return "the server describes no video, and no sound whose coding is known here; "
@@ -150,7 +152,7 @@ extension RTSPError: TransportFault {
   public var fault: ConnectionFault {
     switch self {
     case .credentialsMissing, .credentialsNotForwarded, .authenticationUnsupported,
-      .redirectedTooOften, .redirectRefused, .noSuchStream(.number), .unsupportedProfile,
+      .redirectedTooOften, .redirectRefused, .noSuchStream, .unsupportedProfile,
       .deliveryRefused, .notTunnelled:
       .permanent
     // A server that answers 403 (RFC 2326 §11.3.4) does not want another request soon.
@@ -158,8 +160,7 @@ extension RTSPError: TransportFault {
     // A camera that is starting may not know its paths or describe its video for a while.
     case .refused, .connectTimedOut, .noResponse, .noMedia, .mediaStopped, .framingLost, .stalled,
       .messageTooLarge, .invalidLength, .connectionClosed, .brokenOff, .sessionDescription,
-      .otherStreams, .emptyDescription, .noSuchStream(.everything), .noSuchStream(.firstVideo),
-      .noKnownMedia:
+      .otherStreams, .emptyDescription, .noVideo, .noKnownMedia:
       .transient
     }
   }
@@ -172,7 +173,8 @@ extension RTSPError: TransportFault {
       .authenticationUnsupported, .refused(_, 403, _):
       .credentials
     case .redirectedTooOften, .redirectRefused: .redirectRefused
-    case .noSuchStream, .noKnownMedia, .emptyDescription, .refused(_, 404, _): .noSuchStream
+    case .noSuchStream, .noVideo, .noKnownMedia, .emptyDescription, .refused(_, 404, _):
+      .noSuchStream
     case .noMedia: .noMedia
     case .mediaStopped: .mediaLost
     case .refused, .connectTimedOut, .noResponse, .framingLost, .stalled, .messageTooLarge,

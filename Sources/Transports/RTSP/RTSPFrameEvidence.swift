@@ -158,7 +158,8 @@ struct RTSPFrameEvidence: Sendable {
   /// The largest step of sequence numbers by which a source continues (RFC 3550 A.1).
   private static let maximumStep: UInt16 = 3000
   /// RTCP packet types; read as RTP they would be payload types from 72 on (RFC 5761 §4).
-  private static let controlTypes: ClosedRange<UInt8> = 200...207
+  private static let controlTypes =
+    RTCPPacketType.senderReport.rawValue...RTCPPacketType.extendedReport.rawValue
   /// The length in bytes of the shortest RTCP packet that names its sender.
   private static let minimumLength = 8
 }

@@ -8,7 +8,8 @@ internal import RTPWire
 /// lists nothing gets OPTIONS first, as from FFmpeg, GStreamer, live555 and gortsplib: some close
 /// the connection upon what they do not know.
 struct RTSPKeepAlive: Sendable {
-  /// When to send the next one; `nil` before the session plays, and when there is no method.
+  /// When to send the next one while the session plays; `nil` when there is no method, and after
+  /// ``stop()``.
   private(set) var due: Instant?
 
   /// The method to send; `nil` when there is none that may be used.

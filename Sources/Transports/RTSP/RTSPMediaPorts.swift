@@ -63,7 +63,7 @@ struct RTSPMediaPorts {
   mutating func expect(_ server: RTSPSession.ServerPorts, on host: SocketAddress) {
     self.server = server
     self.host = host
-    if server.control > 0 { sockets.feedbackPort = server.control }
+    if let port = server.control { sockets.feedbackPort = port }
   }
 
   /// Begins to deliver: from the server's host and port as far as known; in a group, from the first
@@ -71,8 +71,7 @@ struct RTSPMediaPorts {
   mutating func deliver(to sink: any DatagramSink) -> EventLoopFuture<Void> {
     var expectation = SourcePin.Expectation.anyone
     if let host {
-      let port = server?.media ?? 0
-      expectation = port > 0 ? .peer(host.with(port: port)) : .host(host)
+      expectation = server?.media.map { .peer(host.with(port: $0)) } ?? .host(host)
     }
     let receiver = UDPReceiver(
       ports: sockets, expecting: expectation, hello: nil, on: eventLoop, delivering: sink)
@@ -92,12 +91,11 @@ struct RTSPMediaPorts {
   /// lets the answers in (RFC 6263 §4); servers ignore these packets.
   func punch() {
     guard let host, let server else { return }
-    if server.media > 0 {
-      _ = sockets.media.send(ByteBuffer(bytes: Self.emptyPacket), to: host.with(port: server.media))
+    if let port = server.media {
+      _ = sockets.media.send(ByteBuffer(bytes: Self.emptyPacket), to: host.with(port: port))
     }
-    if server.control > 0 {
-      _ = sockets.control?.send(
-        ByteBuffer(bytes: Self.emptyReport), to: host.with(port: server.control))
+    if let port = server.control {
+      _ = sockets.control?.send(ByteBuffer(bytes: Self.emptyReport), to: host.with(port: port))
     }
   }
 
@@ -107,5 +105,6 @@ struct RTSPMediaPorts {
   /// An RTP header of version 2 and nothing else.
   private static let emptyPacket: [UInt8] = [0x80] + [UInt8](repeating: 0, count: 11)
   /// An RTCP receiver report without report blocks.
-  private static let emptyReport: [UInt8] = [0x80, 0xC9, 0, 1, 0, 0, 0, 0]
+  private static let emptyReport: [UInt8] =
+    [0x80, RTCPPacketType.receiverReport.rawValue, 0, 1, 0, 0, 0, 0]
 }

@@ -1,6 +1,7 @@
 internal import NIOCore
 
-/// Reads one RTSP message from its first byte on, however the reads divide it (RFC 2326 §4).
+/// Reads one message of RTSP, or of its like, from its first byte on, however the reads divide it
+/// (RFC 2326 §4).
 ///
 /// Lines end in CRLF, LF or CR. Bytes that were read are removed from the buffer, so that no byte
 /// is read twice. Every part of a message has a limit.
@@ -12,27 +13,30 @@ struct RTSPMessageReader: Sendable {
     case invalid(bytes: Int)
   }
 
+  /// Which protocol the message is of; all have messages of the same form.
+  enum Dialect: Sendable {
+    case rtsp
+    /// The head of a response of HTTP; what follows it is left in the buffer.
+    case httpHead
+    /// Names of fields may be shortened (RFC 3261 §7.3.3).
+    case sip
+
+    /// What the version in the first line begins with.
+    var version: String {
+      switch self {
+      case .rtsp: "RTSP/"
+      case .httpHead: "HTTP/"
+      case .sip: "SIP/"
+      }
+    }
+  }
+
   static let maximumLine = 8 << 10
   static let maximumHeaders = 256
   static let maximumHead = 64 << 10
   static let maximumBody = 128 << 10
 
-  /// Reads the head of a response of HTTP, and leaves what follows it.
-  static var ofHTTPHead: RTSPMessageReader {
-    var reader = RTSPMessageReader()
-    (reader.version, reader.isOfHTTP) = ("HTTP/", true)
-    return reader
-  }
-
-  /// Reads a message of SIP, which has the same form (RFC 3261 §7).
-  static var ofSIP: RTSPMessageReader {
-    var reader = RTSPMessageReader()
-    reader.version = "SIP/"
-    return reader
-  }
-
-  private var version = "RTSP/"
-  private var isOfHTTP = false
+  private let dialect: Dialect
   private var start: Start?
   private var headers = RTSPHeaders()
   private var headLength = 0
@@ -48,6 +52,8 @@ struct RTSPMessageReader: Sendable {
     case request(method: String, uri: String)
   }
 
+  init(_ dialect: Dialect = .rtsp) { self.dialect = dialect }
+
   /// Whether the head is complete.
   var isInBody: Bool { bodyLength != nil }
 
@@ -58,7 +64,7 @@ struct RTSPMessageReader: Sendable {
         start = start(line)
         if start == nil { return .invalid(bytes: headLength) }
       } else if line.isEmpty {
-        bodyLength = isOfHTTP ? 0 : try announcedBody()
+        bodyLength = try announcedBody()
       } else {
         try readHeader(line)
       }
@@ -118,7 +124,7 @@ struct RTSPMessageReader: Sendable {
   private func start(_ line: [UInt8]) -> Start? {
     let words = String(decoding: line, as: UTF8.self).split(separator: " ", maxSplits: 2)
     guard words.count >= 2 else { return nil }
-    if words[0].hasPrefix(version) {
+    if words[0].hasPrefix(dialect.version) {
       guard words[1].utf8.count == 3, let status = Int(words[1]), (100...999).contains(status)
       else {
         return nil
@@ -126,7 +132,9 @@ struct RTSPMessageReader: Sendable {
       // Some servers leave the reason out.
       return .response(status: status, reason: words.count > 2 ? words[2].trimmed : "")
     }
-    guard !isOfHTTP, words.count == 3, words[2].hasPrefix(version) else { return nil }
+    guard dialect != .httpHead, words.count == 3, words[2].hasPrefix(dialect.version) else {
+      return nil
+    }
     return .request(method: String(words[0]), uri: String(words[1]))
   }
 
@@ -143,10 +151,14 @@ struct RTSPMessageReader: Sendable {
     headers.add(text[..<colon].trimmed, text[colon...].dropFirst().trimmed)
   }
 
-  /// The announced length of the body; 0 when none is announced.
+  /// The announced length of the body; 0 when none is announced, or it is left in the buffer.
   private func announcedBody() throws(RTSPError) -> Int {
-    // SIP shortens the name (RFC 3261 §7.3.3).
-    let announced = headers["Content-Length"] ?? (version == "SIP/" ? headers["l"] : nil)
+    let announced: String? =
+      switch dialect {
+      case .rtsp: headers["Content-Length"]
+      case .httpHead: nil
+      case .sip: headers["Content-Length"] ?? headers["l"]
+      }
     guard let text = announced, !text.isEmpty else { return 0 }
     // More digits than a number of this machine has are a length all the same.
     guard text.utf8.allSatisfy((UInt8(ascii: "0")...UInt8(ascii: "9")).contains) else {
@@ -160,9 +172,10 @@ struct RTSPMessageReader: Sendable {
 
   // MARK: Recognition
 
-  /// Whether a message can begin at `index`: with a version, or with a method and its target.
+  /// Whether a message of RTSP can begin at `index`: with a version, or with a method and its
+  /// target.
   static func begins(in bytes: ByteBuffer, at index: Int) -> RTSPFrameEvidence.Judgement {
-    let version = "RTSP/".utf8
+    let version = Dialect.rtsp.version.utf8
     let start = bytes.viewBytes(
       at: index, length: min(longestMethod + 2, bytes.writerIndex - index))
     guard let start, let first = start.first else { return .undecided }

@@ -47,10 +47,10 @@ extension RTSPSession {
     var control: Int
   }
 
-  /// Where the server sends a stream from; 0 when it does not say.
+  /// Where the server sends a stream from, 1 … 65535; `nil` when it does not say.
   struct ServerPorts: Sendable, Hashable {
-    var media: Int
-    var control: Int
+    var media: Int?
+    var control: Int?
   }
 
   /// How a session came to its end.

@@ -6,7 +6,7 @@ extension RTSPSession {
   mutating func receive(_ response: RTSPResponse, at now: Instant) {
     // '100 Continue' only announces the answer (RFC 2326 §11.1).
     guard phase != .ended, response.status >= 200 else { return }
-    hasBeenAnswered = true
+    connection.hasBeenAnswered = true
     switch exchanges.take(answeredBy: response) {
     case .answer(let exchange): receive(response, to: exchange, at: now)
     case .guess(let exchange):
@@ -27,7 +27,7 @@ extension RTSPSession {
     }
     switch exchange.purpose {
     case .options:
-      keepAlive.adopt(methods: response.headers["Public"])
+      server.keepAlive.adopt(methods: response.headers["Public"])
       // Foscam cameras answer 501, others 404; only the answer to DESCRIBE matters.
       if !response.isSuccess { report(.optionsRefused(status: response.status)) }
       describe(at: now)
@@ -39,21 +39,17 @@ extension RTSPSession {
       guard !response.isSuccess else { return keepAliveTaken() }
       if stopFeedback(after: response) { return sendKeepAlive(at: now) }
       report(.keepAliveRefused(method: exchange.request.method))
-      keepAlive.refused(exchange.request.method, at: now)
+      server.keepAlive.refused(exchange.request.method, at: now)
     }
   }
 
   // MARK: Connection
 
-  mutating func connect(at now: Instant) {
+  /// Connects, for the first time or anew; `connection` is what is known of the next connection
+  /// beforehand.
+  mutating func connect(_ connection: OnConnection = OnConnection(), at now: Instant) {
+    self.connection = connection
     exchanges.abandon()
-    keepAlive.stop()
-    hasBeenAnswered = false
-    formerAttempts = nil
-    isSetUp = false
-    identifier = nil
-    identifiers = nil
-    lastMedia = nil
     phase = .connecting(until: now.advanced(by: Self.connectDeadline))
     perform(.connect(url, through: tunnel()))
   }
@@ -72,7 +68,7 @@ extension RTSPSession {
   mutating func leave(at now: Instant) {
     switch phase {
     case .settingUp, .playing:
-      guard isSetUp else { return }
+      guard connection.isSetUp else { return }
       send(.teardown, "TEARDOWN", to: aggregateURL, at: now)
     case .connecting, .tearingDown, .ended: break
     }
@@ -91,7 +87,7 @@ extension RTSPSession {
 
   /// Follows a redirect to the server named in `location`.
   mutating func redirect(to location: String, at now: Instant) {
-    if case .playing(let start) = phase, let lastMedia,
+    if case .playing(let start) = phase, let lastMedia = connection.lastMedia,
       start.advanced(by: Self.steadyPlay) <= lastMedia
     {
       redirections = Redirections()
@@ -102,12 +98,8 @@ extension RTSPSession {
       leave(at: now)
       if setups.carrier != .connection { perform(.closePorts) }
       if !target.hasSameOrigin(as: url) {
-        tunnelAttempts = Authenticator.Attempts()
+        server = OnServer(configuration)
         authenticator.move(with: target.hasSameOrigin(as: origin) ? credentials : nil)
-        hasAskedOptions = false
-        keepAlive = RTSPKeepAlive(avoiding: configuration.fatalKeepAlives)
-        feedback = .unjudged
-        reconnections = 0
       }
       url = target
       let staysOffUDP = target.isSecure && configuration.lowerTransport == .automatic
@@ -133,7 +125,7 @@ extension RTSPSession {
       case .keepAlive:
         // The stream flows; further attempts could only lock the account.
         report(.keepAliveRefused(method: exchange.request.method))
-        keepAlive.stop()
+        server.keepAlive.stop()
       case .teardown: end(.finished)
       case .setUp where setups.current.map({ $0.role != .selected }) ?? false:
         leaveOut(status: response.status, at: now)
@@ -154,7 +146,7 @@ extension RTSPSession {
   // MARK: OPTIONS and DESCRIBE
 
   mutating func askOptions(at now: Instant) {
-    hasAskedOptions = true
+    server.hasAskedOptions = true
     send(.options, "OPTIONS", to: url.description, at: now)
   }
 
@@ -177,13 +169,13 @@ extension RTSPSession {
         return end(.finished)
       }
       let base = ControlURLs(response, requested: url)
-      aggregateURLs = base.aggregate(of: description)
+      connection.aggregateURLs = base.aggregate(of: description)
       try setups.choose(
         selected, from: description, urls: base.media(of: description, selected: selected),
         configuration: configuration)
       for media in setups.streamsWithoutURL { report(.streamWithoutURL(media: media)) }
       // Servers without an aggregate URL accept PLAY on a single stream (§10.5).
-      if let stream = setups.selected { aggregateURLs += stream.urls }
+      if let stream = setups.selected { connection.aggregateURLs += stream.urls }
       let streams = DescribedStreams(
         description, selected: setups.selected?.media, tracks: setups.tracks)
       // After a reconnection DESCRIBE is sent again, because Hikvision cameras accept no SETUP on a

@@ -11,7 +11,7 @@ extension RTSPSession {
     var request = RTSPRequest(method: method, uri: uri)
     for (name, value) in fields { request.headers.add(name, value) }
     var exchange = RTSPExchanges.Exchange(purpose: purpose, request: request)
-    exchange.attempts = formerAttempts.take() ?? exchange.attempts
+    exchange.attempts = connection.formerAttempts.take() ?? exchange.attempts
     transmit(exchange, at: now)
   }
 
@@ -32,7 +32,7 @@ extension RTSPSession {
     request.headers.add("CSeq", String(sequence))
     // Some cameras answer 401 to a client without a User-Agent.
     request.headers.add("User-Agent", Self.userAgent)
-    if let identifier { request.headers.add("Session", identifier) }
+    if let identifier = connection.identifier { request.headers.add("Session", identifier) }
     for field in exchange.request.headers.fields { request.headers.add(field.name, field.value) }
     if let authorization { request.headers.add("Authorization", authorization) }
     perform(.request(request))
@@ -45,8 +45,8 @@ extension RTSPSession {
 
   /// Sends the next keep-alive; no answer is needed while media flows.
   mutating func sendKeepAlive(at now: Instant) {
-    keepAlive.sent(at: now)
-    guard let method = keepAlive.method else { return }
+    server.keepAlive.sent(at: now)
+    guard let method = server.keepAlive.method else { return }
     // Some cameras answer it only on the URL of the whole presentation.
     send(.keepAlive, method, to: aggregateURL, at: now)
   }

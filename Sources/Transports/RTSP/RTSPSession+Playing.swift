@@ -3,7 +3,7 @@ internal import RTPWire
 /// Sets streams up and plays them.
 extension RTSPSession {
   /// The URL for PLAY, TEARDOWN and keep-alives.
-  var aggregateURL: String { aggregateURLs.first ?? url.description }
+  var aggregateURL: String { connection.aggregateURLs.first ?? url.description }
 
   // MARK: SETUP
 
@@ -30,8 +30,8 @@ extension RTSPSession {
     guard let stream = setups.current else { return }
     guard response.isSuccess else { return recover(from: response, to: exchange, at: now) }
     adoptSession(of: response)
-    isSetUp = true
-    if identifier == nil { report(.sessionIdentifierMissing) }
+    connection.isSetUp = true
+    if connection.identifier == nil { report(.sessionIdentifierMissing) }
     let answer = setups.accept(response.headers["Transport"].map { TransportHeader($0) })
     switch answer {
     case .interleaved(let asked, let given):
@@ -94,7 +94,7 @@ extension RTSPSession {
     }
     report(diagnostic)
     perform(.closePorts)
-    guard isSetUp else {
+    guard connection.isSetUp else {
       setups.restart(over: .connection)
       return setUpNext(at: now)
     }
@@ -117,10 +117,10 @@ extension RTSPSession {
   ) {
     guard response.isSuccess else {
       if changeIdentifier(after: response) { return play(at: now) }
-      guard response.mayMeanURL, aggregateURLs.count > 1 else {
+      guard response.mayMeanURL, connection.aggregateURLs.count > 1 else {
         return refuse(response, to: exchange, at: now)
       }
-      aggregateURLs.removeFirst()
+      connection.aggregateURLs.removeFirst()
       report(.controlURLRewritten)
       return play(at: now)
     }
@@ -131,7 +131,7 @@ extension RTSPSession {
   /// The server plays: it has said so, or sends.
   mutating func playBegan(at now: Instant) {
     phase = .playing(since: now)
-    keepAlive.sent(at: now)
+    server.keepAlive.sent(at: now)
     perform(.playing)
   }
 
@@ -149,10 +149,14 @@ extension RTSPSession {
   private mutating func adoptSession(of response: RTSPResponse) {
     guard let session = response.headers["Session"].flatMap({ SessionHeader($0) }) else { return }
     // The H264DVR gives every SETUP another identifier.
-    if let identifier, identifier != session.identifier { report(.sessionIdentifierChanged) }
-    identifier = session.identifier
-    identifiers = (identifiers?.first ?? session.identifier, session.identifier)
-    keepAlive.adopt(timeout: session.timeout)
+    if let identifier = connection.identifier, identifier != session.identifier {
+      report(.sessionIdentifierChanged)
+    }
+    connection.identifier = session.identifier
+    connection.identifiers = (
+      connection.identifiers?.first ?? session.identifier, session.identifier
+    )
+    server.keepAlive.adopt(timeout: session.timeout)
   }
 
   /// Goes from the latest identifier back to the first, where the server does not know the latest
@@ -162,11 +166,10 @@ extension RTSPSession {
   ///
   /// - Returns: whether the request is worth another attempt with the first.
   private mutating func changeIdentifier(after refusal: RTSPResponse) -> Bool {
-    guard refusal.status == 454, let (first, latest) = identifiers, first != latest else {
-      return false
-    }
-    identifier = identifier == latest ? first : latest
-    return identifier == first
+    guard refusal.status == 454, let (first, latest) = connection.identifiers, first != latest
+    else { return false }
+    connection.identifier = connection.identifier == latest ? first : latest
+    return connection.identifier == first
   }
 }
 

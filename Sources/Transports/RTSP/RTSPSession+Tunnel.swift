@@ -15,9 +15,10 @@ extension RTSPSession {
   mutating func tunnel() -> HTTPTunnelRequests? {
     guard configuration.lowerTransport == .http else { return nil }
     let target = HTTPTunnelRequests.target(of: url)
-    let get = authenticator.authorization(method: "GET", uri: target, attempts: &tunnelAttempts)
+    let get = authenticator.authorization(
+      method: "GET", uri: target, attempts: &connection.tunnelAttempts)
     // Both are one attempt.
-    var attempts = tunnelAttempts
+    var attempts = connection.tunnelAttempts
     let post = authenticator.authorization(method: "POST", uri: target, attempts: &attempts)
     if get != nil { noteRevealedPassword() }
     return HTTPTunnelRequests(to: url, getAuthorization: get, postAuthorization: post)
@@ -33,13 +34,13 @@ extension RTSPSession {
     guard configuration.lowerTransport == .http, [400, 405].contains(refusal.status) else {
       return false
     }
-    switch feedback {
+    switch server.feedback {
     case .unjudged:
-      feedback = .held
+      server.feedback = .held
       return true
     case .held:
       // It was refused without reports, too.
-      feedback = .understood
+      server.feedback = .understood
       return false
     case .misread, .understood: return false
     }
@@ -47,19 +48,22 @@ extension RTSPSession {
 
   /// Notes that the server has taken a keep-alive.
   mutating func keepAliveTaken() {
-    guard feedback == .held else { return }
-    feedback = .misread
+    guard server.feedback == .held else { return }
+    server.feedback = .misread
     report(.feedbackMisread)
   }
 
   /// Whether RTCP goes to the server.
-  var sendsFeedback: Bool { feedback == .unjudged || feedback == .understood }
+  var sendsFeedback: Bool {
+    server.feedback == .unjudged || server.feedback == .understood
+  }
 
   /// The server of the tunnel wants a login, and has closed the connection.
   mutating func tunnelChallenged(_ challenges: [AuthenticationChallenge], at now: Instant) {
     guard case .connecting = phase else { return }
-    switch authenticator.consider(challenges, attempts: &tunnelAttempts) {
-    case .retry: connect(at: now)
+    switch authenticator.consider(challenges, attempts: &connection.tunnelAttempts) {
+    case .retry:
+      connect(OnConnection(tunnelAttempts: connection.tunnelAttempts), at: now)
     case .refused(let error): refuseLogin(error, at: now)
     }
   }

@@ -7,37 +7,28 @@ internal import RTPWire
 /// thread. Every wait ends by ``deadline``, when the shell calls ``wake(at:)``. Media moves the
 /// deadline later, so a timer that is not moved with every packet merely fires early.
 struct RTSPSession: Sendable {
+  var phase: Phase
+  /// What is known of this connection, and forgotten with it.
+  var connection = OnConnection()
+  /// What is known of this server, and forgotten when a redirect leads to another.
+  var server: OnServer
+
+  // MARK: Of the address, which every redirect changes
+
   /// The current server, and the address of the stream on it.
   var url: ServerURL
-  var authenticator: Authenticator
-  /// What was tried to log in to the HTTP that carries the session.
-  var tunnelAttempts = Authenticator.Attempts()
-  var phase: Phase
-  var exchanges = RTSPExchanges()
-  var keepAlive: RTSPKeepAlive
-  var feedback = Feedback.unjudged
+  /// After a redirect only the carrier is still known.
   var setups: RTSPSetups
+
+  // MARK: Of the whole session
+
+  /// A server must not get away with weaker authentication than the one that led to it.
+  var authenticator: Authenticator
+  /// The numbers of requests go on from connection to connection.
+  var exchanges = RTSPExchanges()
   var redirections: Redirections
-  /// Whether the server has set up something that needs a TEARDOWN.
-  var isSetUp = false
-  /// The session's identifier that requests have, if the server gave one.
-  var identifier: String?
-  /// The first and the latest identifier that the server gave.
-  var identifiers: (first: String, latest: String)?
-  /// The URLs for PLAY and later requests, in the order in which they are tried.
-  var aggregateURLs: [String] = []
-  var hasAskedOptions = false
-  /// What the shell was told of the streams.
+  /// What the shell was told of the streams, wherever they came from.
   var described: DescribedStreams?
-  /// Whether the server has answered anything on this connection.
-  var hasBeenAnswered = false
-  var reconnections = 0
-  /// What was tried to log in with the request behind which the server closed the connection.
-  ///
-  /// It counts for the first request on the next one, or a wrong password would be sent for ever.
-  var formerAttempts: Authenticator.Attempts?
-  /// When the selected stream last brought a packet.
-  var lastMedia: Instant?
   /// Until when this side did not read: the silence before was its own.
   private var lastHeld: Instant?
   private var isHeld = false
@@ -83,7 +74,7 @@ struct RTSPSession: Sendable {
     origin = url
     authenticator = Authenticator(
       credentials: credentials, allowsBasic: configuration.allowsBasic, randomness: randomness)
-    keepAlive = RTSPKeepAlive(avoiding: configuration.fatalKeepAlives)
+    server = OnServer(configuration)
     setups = RTSPSetups(carrier: configuration.lowerTransport.firstCarrier(isSecure: url.isSecure))
     redirections = Redirections(from: url)
     phase = .ended
@@ -100,9 +91,8 @@ struct RTSPSession: Sendable {
       return end(.failed(.redirectRefused(to: url.description)))
     }
     beganInside = beganInside ?? isInside
-    tunnelAttempts = Authenticator.Attempts()
     phase = .settingUp
-    if hasAskedOptions { describe(at: now) } else { askOptions(at: now) }
+    if server.hasAskedOptions { describe(at: now) } else { askOptions(at: now) }
   }
 
   mutating func connectionFailed(at now: Instant) {
@@ -120,12 +110,11 @@ struct RTSPSession: Sendable {
       // Some servers close after 401 or after OPTIONS, and answer the same request on a new
       // connection.
       let attempts = exchanges.awaited?.attempts
-      reconnections += 1
+      server.reconnections += 1
       report(.reconnected)
       // Its pairs of ports are those of the streams that are set up anew.
       if setups.carrier != .connection { perform(.closePorts) }
-      connect(at: now)
-      formerAttempts = attempts
+      connect(OnConnection(formerAttempts: attempts), at: now)
     case .settingUp: end(.failed(.connectionClosed))
     case .playing:
       if let method = keepAliveToBlame(at: now) { report(.closedUponKeepAlive(method: method)) }
@@ -143,7 +132,8 @@ struct RTSPSession: Sendable {
   mutating func route(channel: UInt8, at now: Instant) -> Route {
     let route = setups.route(channel)
     switch route {
-    case .deliver(.media, let track) where track == setups.selectedTrack: lastMedia = now
+    case .deliver(.media, let track) where track == setups.selectedTrack:
+      connection.lastMedia = now
     case .unassigned: report(.unassignedChannel(channel))
     case .deliver, .unwanted: break
     }
@@ -151,7 +141,7 @@ struct RTSPSession: Sendable {
   }
 
   /// Media of the selected stream came over UDP.
-  mutating func mediaArrived(at now: Instant) { lastMedia = now }
+  mutating func mediaArrived(at now: Instant) { connection.lastMedia = now }
 
   /// The sockets of ``Action/openPorts(media:_:)`` are open.
   mutating func portsOpened(_ ports: ClientPorts, forMedia media: Int, at now: Instant) {
@@ -195,9 +185,8 @@ struct RTSPSession: Sendable {
     switch phase {
     case .ended, .tearingDown: break
     case .settingUp, .playing:
-      guard isSetUp else { return end(.finished) }
+      guard connection.isSetUp else { return end(.finished) }
       phase = .tearingDown
-      keepAlive.stop()
       send(.teardown, "TEARDOWN", to: aggregateURL, at: now)
     case .connecting: end(.finished)
     }
@@ -207,7 +196,7 @@ struct RTSPSession: Sendable {
 
   /// When ``wake(at:)`` must be called at the latest.
   var deadline: Instant? {
-    let waits = [connectionDeadline, exchanges.deadline, mediaDeadline?.instant, keepAlive.due]
+    let waits = [connectionDeadline, exchanges.deadline, mediaDeadline?.instant, keepAliveDue]
     return phase == .ended ? nil : waits.compactMap(\.self).min()
   }
 
@@ -218,7 +207,7 @@ struct RTSPSession: Sendable {
     if let late = exchanges.awaited, let due = exchanges.deadline, due <= now {
       guard late.purpose != .teardown else { return end(.finished) }
       // A server that sends the stream plays it, whatever becomes of its answer.
-      if late.purpose == .play, let lastMedia,
+      if late.purpose == .play, let lastMedia = connection.lastMedia,
         lastMedia.duration(to: now) <= Self.responseDeadline
       {
         exchanges.abandon()
@@ -230,16 +219,17 @@ struct RTSPSession: Sendable {
     }
     if let mediaDeadline, mediaDeadline.instant <= now {
       let seconds = mediaDeadline.limit.wholeSeconds
-      if lastMedia != nil { return fail(.mediaStopped(seconds: seconds), at: now) }
+      if connection.lastMedia != nil { return fail(.mediaStopped(seconds: seconds), at: now) }
       let isOverUDP = setups.carrier != .connection
       return giveUpOnUDP(
         .udpSilent, error: .noMedia(seconds: seconds, isOverUDP: isOverUDP), at: now)
     }
-    if let due = keepAlive.due, due <= now { sendKeepAlive(at: now) }
+    if let keepAliveDue, keepAliveDue <= now { sendKeepAlive(at: now) }
   }
 
   private var mayConnectAgain: Bool {
-    !isSetUp && hasBeenAnswered && reconnections < Self.maximumReconnections
+    !connection.isSetUp && connection.hasBeenAnswered
+      && server.reconnections < Self.maximumReconnections
       && exchanges.awaited?.attempts.areExhausted != true
   }
 
@@ -283,9 +273,15 @@ struct RTSPSession: Sendable {
     return nil
   }
 
+  private var keepAliveDue: Instant? {
+    if case .playing = phase { return server.keepAlive.due }
+    return nil
+  }
+
   /// When the stream has been silent for too long, and the limit for that.
   private var mediaDeadline: (instant: Instant, limit: Duration)? {
     guard case .playing(let start) = phase, !isHeld else { return nil }
+    let lastMedia = connection.lastMedia
     let mayFallBack =
       lastMedia == nil && setups.carrier == .udp
       && configuration.lowerTransport == .automatic

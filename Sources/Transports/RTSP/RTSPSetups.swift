@@ -108,45 +108,72 @@ struct RTSPSetups: Sendable {
     _ selected: Int?, from description: SessionDescription, urls: [[String]],
     configuration: RTSPConfiguration
   ) throws(RTSPError) {
+    guard let selected else {
+      if case .number(let number) = configuration.selection {
+        throw .noSuchStream(number: number)
+      }
+      throw configuration.soundEncodings.isEmpty ? .noVideo : .noKnownMedia
+    }
     let media = description.media
-    guard let index = selected else {
-      if case .number = configuration.selection { throw .noSuchStream(configuration.selection) }
-      throw configuration.soundEncodings.isEmpty ? .noSuchStream(.firstVideo) : .noKnownMedia
+    guard media[selected].rtpProfile != nil else {
+      throw .unsupportedProfile(media[selected].profile)
     }
-    guard let profile = media[index].rtpProfile else {
-      throw .unsupportedProfile(media[index].profile)
-    }
-    func hasURL(_ place: Int) -> Bool { urls.indices.contains(place) && !urls[place].isEmpty }
-    let wanted = description.tracks(with: index, of: configuration.selection)
+    func hasURL(_ index: Int) -> Bool { urls.indices.contains(index) && !urls[index].isEmpty }
+    let wanted = description.tracks(with: selected, of: configuration.selection)
     tracks = wanted.filter(hasURL)
-    streamsWithoutURL = wanted.filter { !hasURL($0) }
-    var chosen: [(index: Int, role: Role, profile: String, track: Int)] = []
-    // The stream that must not fail comes first, with channels 0 and 1, which every device knows.
-    for track in tracks.indices.sorted(by: { tracks[$0] == index && tracks[$1] != index }) {
-      let place = tracks[track]
-      let role = place == index ? Role.selected : .accompanying
-      chosen.append((place, role, media[place].rtpProfile ?? profile, track))
-      if let other = media[place].retransmission, let profile = media[other].rtpProfile {
-        chosen.append((other, .retransmission, profile, track))
-      }
-    }
-    if configuration.setsUpEverything {
-      chosen += media.indices.compactMap { other in
-        // Dahua refuses a second client of a back channel completely.
-        chosen.contains { $0.index == other } || media[other].isBackChannel
-          ? nil : media[other].rtpProfile.map { (other, .unwanted, $0, 0) }
-      }
-    }
-    streamsWithoutURL += chosen.map(\.index).filter { !hasURL($0) }
-    chosen.removeAll { !hasURL($0.index) }
+    var choices = choices(from: media, selected: selected)
+    if configuration.setsUpEverything { choices += others(than: choices, from: media) }
+    streamsWithoutURL = (wanted + choices.map(\.media)).filter { !hasURL($0) }
+    choices.removeAll { !hasURL($0.media) }
     restart(over: carrier)
     form = 0
     acceptedForm = 0
-    setups = chosen.enumerated().map { place, choice in
+    setups = choices.enumerated().map { place, choice in
       Setup(
-        media: choice.index, role: choice.role, track: choice.track, urls: urls[choice.index],
-        ports: nil, profile: choice.profile, group: media[choice.index].group,
+        media: choice.media, role: choice.role, track: choice.track, urls: urls[choice.media],
+        ports: nil, profile: choice.profile, group: media[choice.media].group,
         channel: UInt8(clamping: min(2 * place, 254)))
+    }
+  }
+
+  /// A stream to set up, if it has a URL.
+  private struct Choice {
+    let media: Int
+    let role: Role
+    let track: Int
+    let profile: String
+
+    /// Makes none of a stream that is not RTP.
+    init?(_ index: Int, _ role: Role, track: Int, from media: [SessionDescription.Media]) {
+      guard let profile = media[index].rtpProfile else { return nil }
+      (self.media, self.role, self.track, self.profile) = (index, role, track, profile)
+    }
+  }
+
+  /// The tracks and their retransmissions, in the order of their SETUPs.
+  private func choices(from media: [SessionDescription.Media], selected: Int) -> [Choice] {
+    // The stream that must not fail comes first, with channels 0 and 1, which every device knows.
+    let order = tracks.indices.sorted { tracks[$0] == selected && tracks[$1] != selected }
+    return order.flatMap { track in
+      let index = tracks[track]
+      let role = index == selected ? Role.selected : .accompanying
+      return [
+        Choice(index, role, track: track, from: media),
+        media[index].retransmission.flatMap {
+          Choice($0, .retransmission, track: track, from: media)
+        },
+      ].compactMap(\.self)
+    }
+  }
+
+  /// The streams that are set up only because a device demands it.
+  private func others(
+    than choices: [Choice], from media: [SessionDescription.Media]
+  ) -> [Choice] {
+    media.indices.compactMap { index in
+      // Dahua refuses a second client of a back channel completely.
+      choices.contains { $0.media == index } || media[index].isBackChannel
+        ? nil : Choice(index, .unwanted, track: 0, from: media)
     }
   }
 
@@ -198,7 +225,7 @@ struct RTSPSetups: Sendable {
       }
       return .serverPorts(
         RTSPSession.ServerPorts(
-          media: answer?.serverPort?.media ?? 0, control: answer?.serverPort?.control ?? 0))
+          media: answer?.serverPort?.media, control: answer?.serverPort?.control))
     case .multicast:
       guard let group = multicastGroup(answer, of: current) else { return .unusable }
       return .group(group)
@@ -263,65 +290,5 @@ struct RTSPSetups: Sendable {
       address.isMulticast
     else { return nil }
     return .multicast(group: group, port: port, sources: sources)
-  }
-}
-
-extension SessionDescription {
-  /// The index of the stream to play, or of sound with one of `encodings` where everything is to be
-  /// played and there is no video; `nil` when there is no such stream.
-  func index(
-    of selection: RTSPConfiguration.Selection, orSoundOf encodings: Set<String> = []
-  ) -> Int? {
-    switch selection {
-    case .everything: firstVideo ?? sound(of: encodings)
-    case .firstVideo: firstVideo
-    case .number(let number): media.indices.contains(number) ? number : nil
-    }
-  }
-
-  private var firstVideo: Int? {
-    media.firstIndex { $0.kind == .video && !$0.isBackChannel && !$0.isRetransmission }
-  }
-
-  /// The index of the first sound with one of `encodings`.
-  private func sound(of encodings: Set<String>) -> Int? {
-    media.firstIndex {
-      $0.kind == .audio && !$0.isBackChannel
-        && $0.description.encodingName.map { encodings.contains($0.uppercased()) } ?? false
-    }
-  }
-
-  /// The indices of the streams to deliver, in order; `selected` is one of them.
-  fileprivate func tracks(with selected: Int, of selection: RTSPConfiguration.Selection) -> [Int] {
-    guard selection == .everything else { return [selected] }
-    // An unencrypted stream beside a protected one could be forged, so it is not played with it.
-    let isProtected = media[selected].isProtected
-    let others = media.indices.filter { index in
-      let media = media[index]
-      return index != selected && !media.isBackChannel && !media.isRetransmission
-        && media.rtpProfile != nil && media.isProtected == isProtected
-    }
-    return ([selected] + others.prefix(RTSPSetups.maximumTracks - 1)).sorted()
-  }
-}
-
-extension SessionDescription.Media {
-  /// The profile for Transport, as in the description; `nil` when it is not RTP.
-  fileprivate var rtpProfile: String? {
-    switch profile.uppercased() {
-    case "RTP/AVPF", "RTP/AVPF/UDP", "RTP/AVPF/TCP": return "RTP/AVPF"
-    case "RTP/SAVPF", "RTP/SAVPF/UDP", "RTP/SAVPF/TCP": return "RTP/SAVPF"
-    // Keys agreed on by DTLS (RFC 5764) cannot be set up through RTSP.
-    case let name where !name.contains("RTP") || name.contains("TLS/"): return nil
-    case let name where name.contains("SAVP"): return "RTP/SAVP"
-    default: return "RTP/AVP"
-    }
-  }
-
-  /// The multicast group of the media, if there is one.
-  fileprivate var group: RTSPSession.Ports? {
-    guard let connection else { return nil }
-    let sources = if case .only(let sources) = senders { sources } else { [String]() }
-    return .multicast(group: connection.address, port: port, sources: sources)
   }
 }

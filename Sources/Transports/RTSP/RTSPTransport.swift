@@ -1,4 +1,5 @@
 public import NIOCore
+public import RTPWire
 
 /// RTP from an RTSP server (RFC 2326): in its connection, over UDP or multicast, encrypted or not.
 ///
@@ -139,7 +140,7 @@ extension TransportOptions {
   var rtspInEffect: RTSPConfiguration {
     var configuration = rtsp
     configuration.credentials = configuration.credentials ?? credentials
-    configuration.silence = silence.chosen(over: configuration.silence)
+    configuration.silence = silence.duration(standard: configuration.silence)
     if configuration.tls == TLSConfiguration() { configuration.tls = tls }
     if configuration.protection == SRTPOptions() { configuration.protection = srtp }
     if media.wantsEverything { configuration.setsUpEverything = true }

@@ -1,6 +1,6 @@
 public import NIOCore
 internal import NIOPosix
-internal import RTPWire
+public import RTPWire
 
 /// RTP from a recording: pcap, pcapng, rtpdump, or length-prefixed packets.
 ///

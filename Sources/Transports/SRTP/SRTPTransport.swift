@@ -1,4 +1,5 @@
 public import NIOCore
+public import RTPWire
 
 /// SRTP (RFC 3711, 6188, 7714) over any carrier: wraps a transport of protected packets, and
 /// delivers the authentic ones as plain RTP and RTCP.

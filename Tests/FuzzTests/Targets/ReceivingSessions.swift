@@ -32,7 +32,7 @@ private struct ReceivingSession {
     if kind & 16 != 0 { configuration.gatheringTime = .milliseconds(100) }
     configuration.wantsPictures = kind & 32 == 0
     let carrier = Reception.Carrier(
-      time: kind & 64 != 0 ? .recorded : .live, isPassive: kind & 128 != 0, canGather: true)
+      clock: kind & 64 != 0 ? .recorded : .monotonic, isPassive: kind & 128 != 0, canGather: true)
     reception = try Reception(
       configuration, on: carrier, randomness: SplitMix64(seed: 1), at: now)
     reception.startRun(at: now)

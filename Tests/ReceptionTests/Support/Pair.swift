@@ -129,7 +129,7 @@ struct Pair {
     perform()
   }
 
-  mutating func carrierEnded(_ end: Reception.CarrierEnd = .ended) {
+  mutating func carrierEnded(_ end: TransportEnd = .ended) {
     reception.transportEnded(end)
     perform()
   }

@@ -63,7 +63,7 @@ final class HTTPTunnel: ChannelDuplexHandler {
 
   private func ask(_ context: ChannelHandlerContext) {
     guard case .waiting = phase else { return }
-    phase = .asked(.ofHTTPHead, ByteBuffer())
+    phase = .asked(RTSPMessageReader(.httpHead), ByteBuffer())
     context.writeAndFlush(wrapOutboundOut(requests.get(cookie: cookie)), promise: nil)
   }
 

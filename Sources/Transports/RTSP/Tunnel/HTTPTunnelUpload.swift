@@ -147,7 +147,7 @@ private final class HTTPTunnelUploadAnswer: ChannelInboundHandler {
   typealias InboundIn = ByteBuffer
 
   private let upload: HTTPTunnelUpload
-  private var reader: RTSPMessageReader? = .ofHTTPHead
+  private var reader: RTSPMessageReader? = RTSPMessageReader(.httpHead)
   private var unread = ByteBuffer()
 
   init(to upload: HTTPTunnelUpload) { self.upload = upload }

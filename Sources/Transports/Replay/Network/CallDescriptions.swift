@@ -52,7 +52,7 @@ struct CallDescriptions: Sendable {
   }
 
   private static func description(in datagram: ByteBuffer) -> [UInt8]? {
-    var (bytes, reader) = (datagram, RTSPMessageReader.ofSIP)
+    var (bytes, reader) = (datagram, RTSPMessageReader(.sip))
     guard case .message(let message)? = try? reader.read(from: &bytes) else { return nil }
     let (headers, body): (RTSPHeaders, [UInt8])
     switch message {

@@ -1,20 +1,9 @@
 import Bitstream
 import Outputs
-import Reception
-import Transports
+import RTPWire
 
 /// Who waits for whom: a live stream for nobody, a recording for every consumer.
-enum Pace: Sendable, Hashable {
-  case live
-  case recorded
-
-  init(of clock: ArrivalClock) {
-    self = clock == .recorded ? .recorded : .live
-  }
-
-  /// Which clock the packets follow.
-  var time: Reception.Carrier.Time { self == .recorded ? .recorded : .live }
-
+extension ArrivalClock {
   /// Whether the source waits for the decoder and the consumers of its frames.
   var waitsForDecoder: Bool { self == .recorded }
 
@@ -24,10 +13,10 @@ enum Pace: Sendable, Hashable {
   }
 
   /// The clock by which outputs are paced; recordings play at `rate`.
-  func playout(at rate: Rational?) -> Playout { Playout(isLive: self == .live, rate: rate) }
+  func playout(at rate: Rational?) -> Playout { Playout(isLive: self == .monotonic, rate: rate) }
 
   /// Whether arrivals are times of this machine, so that latency can be measured.
-  var measuresLatency: Bool { self == .live }
+  var measuresLatency: Bool { self == .monotonic }
 
   /// What turns arrivals into UTC.
   var wallClock: WallClock { self == .recorded ? .recorded : .system }

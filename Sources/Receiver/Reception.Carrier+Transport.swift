@@ -1,0 +1,11 @@
+import Reception
+import Transports
+
+extension Reception.Carrier {
+  /// What of `transport` decides anything.
+  init(_ transport: any RTPTransport) {
+    self.init(
+      clock: transport.clock, isPassive: transport.isPassive,
+      longestSilence: transport.longestSilence, canGather: transport.canGather)
+  }
+}
