@@ -36,7 +36,7 @@ public struct FormatDescription: Sendable, Hashable {
   /// Bits per luma sample, 8 … 16.
   public var lumaBitDepth: Int
   public var chromaBitDepth: Int
-  /// Frames per second, when the VUI gives timing.
+  /// Frames per second, when the VUI gives timing that can be meant.
   public var frameRate: Rational?
   /// The shape of one sample, width to height, when the VUI gives it.
   public var sampleAspectRatio: Rational?

@@ -27,6 +27,14 @@ extension FormatDescription {
   /// The largest picture in luma samples.
   public static let maximumArea = 64 << 20
 
+  /// More frames per second are not meant: cameras declare the clock of RTP instead, 90,000.
+  public static let greatestRate = 1000.0
+
+  /// `rate` in lowest terms; `nil` if it is not meant.
+  public static func frameRate(_ rate: Rational?) -> Rational? {
+    rate.flatMap { $0.value <= greatestRate ? $0.reduced : nil }
+  }
+
   /// Rejects picture sizes that no level allows, before memory is reserved for one.
   public static func check(width: Int, height: Int) throws(ParameterSetError) {
     guard (1...maximumSide).contains(width), (1...maximumSide).contains(height),

@@ -35,6 +35,7 @@ public struct VideoCodec: Sendable, Hashable {
     let makeReader: (@Sendable () -> any PictureReading)?
     let makeRecord: (@Sendable ([ByteBuffer]) -> ByteBuffer?)?
     let codecsParameter: (@Sendable ([ByteBuffer]) -> String?)?
+    let parameterSetNames: (@Sendable (ByteBuffer) -> ParameterSetNames?)?
     let withoutReordering: (@Sendable (ByteBuffer) -> ByteBuffer?)?
     let unitType: (@Sendable (NALUnitHead) -> UInt8)?
     let unitName: (@Sendable (UInt8) -> String?)?
@@ -46,6 +47,7 @@ public struct VideoCodec: Sendable, Hashable {
       makeReader: (@Sendable () -> any PictureReading)?,
       makeRecord: (@Sendable ([ByteBuffer]) -> ByteBuffer?)?,
       codecsParameter: (@Sendable ([ByteBuffer]) -> String?)?,
+      parameterSetNames: (@Sendable (ByteBuffer) -> ParameterSetNames?)?,
       withoutReordering: (@Sendable (ByteBuffer) -> ByteBuffer?)?,
       unitType: (@Sendable (NALUnitHead) -> UInt8)?,
       unitName: (@Sendable (UInt8) -> String?)?
@@ -61,6 +63,7 @@ public struct VideoCodec: Sendable, Hashable {
       self.makeReader = makeReader
       self.makeRecord = makeRecord
       self.codecsParameter = codecsParameter
+      self.parameterSetNames = parameterSetNames
       self.withoutReordering = withoutReordering
       self.unitType = unitType
       self.unitName = unitName
@@ -77,6 +80,7 @@ public struct VideoCodec: Sendable, Hashable {
     makeReader: (@Sendable () -> any PictureReading)? = nil,
     makeRecord: (@Sendable ([ByteBuffer]) -> ByteBuffer?)? = nil,
     codecsParameter: (@Sendable ([ByteBuffer]) -> String?)? = nil,
+    parameterSetNames: (@Sendable (ByteBuffer) -> ParameterSetNames?)? = nil,
     withoutReordering: (@Sendable (ByteBuffer) -> ByteBuffer?)? = nil,
     unitType: (@Sendable (NALUnitHead) -> UInt8)? = nil,
     unitName: (@Sendable (UInt8) -> String?)? = nil
@@ -86,8 +90,8 @@ public struct VideoCodec: Sendable, Hashable {
       otherFileEndings: otherFileEndings, parameterSetTypes: parameterSetTypes,
       accessUnitDelimiterType: accessUnitDelimiterType, accessUnitDelimiter: accessUnitDelimiter,
       decoderTraits: decoderTraits, makeReader: makeReader, makeRecord: makeRecord,
-      codecsParameter: codecsParameter, withoutReordering: withoutReordering, unitType: unitType,
-      unitName: unitName)
+      codecsParameter: codecsParameter, parameterSetNames: parameterSetNames,
+      withoutReordering: withoutReordering, unitType: unitType, unitName: unitName)
   }
 
   /// The name on the command line and the ending of an elementary-stream file: `h264`, `h265`.
@@ -118,6 +122,12 @@ public struct VideoCodec: Sendable, Hashable {
   /// §3.3): `avc1.640028`; `nil` where the codec has no such name.
   public func codecsParameter(of sets: [ByteBuffer]) -> String? {
     declaration.codecsParameter?(sets)
+  }
+
+  /// The names in `unit`, a parameter set or a slice without a start code; `nil` for other units,
+  /// and for what is malformed.
+  public func parameterSetNames(of unit: ByteBuffer) -> ParameterSetNames? {
+    declaration.parameterSetNames?(unit)
   }
 
   /// `set`, a sequence parameter set without a start code, saying that no picture is reordered;

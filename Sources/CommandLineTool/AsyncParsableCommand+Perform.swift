@@ -38,7 +38,7 @@ extension AsyncParsableCommand {
     case .validationFailure:
       // 200 lines of help would hide the mistake.
       let unknown =
-        FFmpegOption.complaint(aboutAnyOf: arguments)
+        FFmpegOptions.ofReceiver.complaint(aboutAnyOf: arguments)
         ?? KnownOptions(of: self).complaint(aboutAnyOf: arguments)
       StandardError.say(.error(unknown ?? message(for: error)))
       StandardError.write(

@@ -43,7 +43,7 @@ enum ExitStatus: Int32, CaseIterable {
     case .noSuchStream:
       "there is no such stream: wrong path, number or flow, no video or camera"
     case .framesMissing: "the run ended before as many frames came as --frames asks for"
-    case .forced: "a second signal ended the run at once; what still waited is lost"
+    case .forced: "a second signal ended the run at once, or Ctrl-C instead of a password"
     case .expectationBroken: "the run went well, but a rule of --expect does not hold"
     case .notMeasured: "the run went well, but a rule of --expect could not be measured"
     case .noLibrary: "a library is missing, or too old for this program"

@@ -8,7 +8,9 @@ struct ExpectOptions: ParsableArguments {
       """
       Rules for the run, separated by commas, or in several --expect, such as 'frames>=300, loss<=0.1%, size=1920x1080'. \
       What can be measured: \(ExpectedMetric.names). codec is one of \(Self.words("codec")); audio one \
-      of \(Self.words("audio")). A share is a percentage, or a part of one: 0.1% is 0.001. The result is a JSON object with each rule, \
+      of \(Self.words("audio")). A share is a percentage, or a part of one: 0.1% is 0.001. Every picture is right where \
+      intact=100%: concealed frames lack parts themselves, damaged ones refer to frames that are not \
+      intact; both can also be a share of all frames. The result is a JSON object with each rule, \
       what was measured and whether it held: in the last line of --stats if given, otherwise on \
       standard output if no output is there, otherwise on standard error.
       """, valueName: "rules"))

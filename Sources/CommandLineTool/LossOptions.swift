@@ -19,8 +19,9 @@ struct LossOptions: ParsableArguments {
 
   @Flag(
     help: """
-      Write exactly one frame for each frame interval, whatever was lost, by repeating the previous \
-      picture. A slow reader makes the decoder wait.
+      Write exactly one frame for each frame interval, whatever was lost and however the rate varies, \
+      by repeating the previous picture: .y4m and pipes, which have no times, keep time. A slow \
+      reader makes the decoder wait.
       """)
   var constantRate = false
 }

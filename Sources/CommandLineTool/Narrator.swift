@@ -14,6 +14,7 @@ struct Narrator {
   private let saysAttempts: Bool
   private let isAsking: Bool
   private let isCodecChosen: Bool
+  private let isDescribed: Bool
   private let countsFrames: Bool
   private let recordsSound: Bool
   private let isSoundAsked: Bool
@@ -36,6 +37,9 @@ struct Narrator {
   private var boxLackSaid: DeliveryStatistics.BoxLack?
   private var restartsSaid: UInt64 = 0
   private var hasSaidScrambled = false
+  private var hasSaidSets = false
+  /// When the latest media had come at the first look that found no parameter sets.
+  private var firstWithoutSets: Instant?
   private var hasSaidSoundAlone = false
   private var hasSaidSoundLeftOut = false
   private var hasSaidNoSound = false
@@ -52,12 +56,12 @@ struct Narrator {
 
   /// `saysAttempts` is true if each attempt to connect is told, `isAsking` if the source is a
   /// server that is asked for its stream, `isCodecChosen` if the user named the codec,
-  /// `countsFrames` if a number of frames ends the run, `recordsSound` if recordings of pictures
-  /// take their sound too, and `isSoundAsked` if an output is of sound alone; `hints` are those of
-  /// the source's transport.
+  /// `isDescribed` if the user gave a session description, `countsFrames` if a number of frames
+  /// ends the run, `recordsSound` if recordings of pictures take their sound too, and
+  /// `isSoundAsked` if an output is of sound alone; `hints` are those of the source's transport.
   init(
     isVerbose: Bool, isQuiet: Bool, saysAttempts: Bool, isAsking: Bool, isCodecChosen: Bool,
-    countsFrames: Bool,
+    isDescribed: Bool, countsFrames: Bool,
     recordsSound: Bool, isSoundAsked: Bool, hints: SourceHints
   ) {
     self.hints = hints
@@ -65,6 +69,7 @@ struct Narrator {
     self.countsFrames = countsFrames
     self.recordsSound = recordsSound
     self.isCodecChosen = isCodecChosen
+    self.isDescribed = isDescribed
     self.isVerbose = isVerbose
     self.saysAttempts = saysAttempts
     self.isAsking = isAsking
@@ -93,6 +98,7 @@ struct Narrator {
       hasSaidScrambled = true
       remarks.append(.warning(words))
     }
+    if let words = lackOfSets(status) { remarks.append(.warning(words)) }
     remarks += self.remarks(on: status.delivery)
     if countsFrames, !hasSaidSoundAlone, status.delivery.accessUnits == 0,
       status.delivery.soundSeconds >= Self.soundAlone
@@ -149,6 +155,19 @@ struct Narrator {
       remarks.append(Remark(words))
     }
     return remarks
+  }
+
+  /// That pictures come which nobody can decode; `nil` where that is said already.
+  private mutating func lackOfSets(_ status: Receiver.Status) -> String? {
+    guard !hasSaidSets, status.lacksParameterSets, let latest = status.stream?.lastMedia else {
+      return nil
+    }
+    let first = firstWithoutSets ?? latest
+    firstWithoutSets = first
+    let words = Verdict.setsAwaited(
+      status, for: first.duration(to: latest), isDescribed: isDescribed)
+    hasSaidSets = words != nil
+    return words
   }
 
   /// Whether another output has not said the same of the stream.

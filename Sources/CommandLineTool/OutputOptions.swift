@@ -10,9 +10,9 @@ struct OutputOptions: ParsableArguments {
       """
       A file or named pipe to write, or - for standard output; repeatable. The ending chooses the \
       format: \(Self.formatNames). An existing file is replaced when the first frame comes. A .jpg or \
-      .png is one intact picture; with --every, or with %d, %05d or the time in UTC such as \
-      %Y%m%dT%H%M%SZ in its name, it is one of many: without --every, one for each frame, and with \
-      --frames 1 a single one. Numbers begin at 1 in each run and replace the pictures of an earlier \
+      .png is one intact picture. With --every there is another one each time. With %d, %05d or the \
+      time in UTC such as %Y%m%dT%H%M%SZ in its name, there is one for each frame unless --every says \
+      how often; --frames 1 makes it a single one. Numbers begin at 1 in each run and replace the pictures of an earlier \
       one, unless --keep deletes those. jsonl is what became of each picture, for which \
       it is decoded. \(Self.schemes)
       """, valueName: "path"), completion: .file(), transform: CommandLineSecrets.path)
@@ -83,9 +83,9 @@ struct OutputOptions: ParsableArguments {
     ).noted()
   }
 
-  /// Throws if `--format` changes nothing, and is not what the names say either.
+  /// Throws if `--format` names none, or changes nothing and is not what the names say either.
   private func checkEndings() throws {
-    guard let formatName, let format = Self.catalogue.format(named: formatName) else { return }
+    guard let formatName, let format = try namedFormat() else { return }
     let named = paths.map { path in
       (Self.format(saidBy: path) ?? Self.catalogue.format(forScheme: path)?.format).map {
         (path, $0)
@@ -104,18 +104,23 @@ struct OutputOptions: ParsableArguments {
     path == "-" ? nil : catalogue.format(forPath: path)
   }
 
+  /// The format that `--format` names; `nil` without it.
+  private func namedFormat() throws -> OutputFormat? {
+    try formatName.map { name in
+      guard let format = Self.catalogue.format(named: name) else {
+        throw ValidationError("no format named '\(name)'; there are \(Self.formatNames)")
+      }
+      return format
+    }
+  }
+
   private func format(of path: String) throws -> OutputFormat {
     if let (format, rest) = Self.catalogue.format(forScheme: path) {
       guard !rest.isEmpty else { throw ValidationError("'\(path)' lacks a path: \(path)PATH") }
       return format
     }
     if let format = Self.format(saidBy: path) { return format }
-    if let formatName {
-      guard let format = Self.catalogue.format(named: formatName) else {
-        throw ValidationError("no format named '\(formatName)'; there are \(Self.formatNames)")
-      }
-      return format
-    }
+    if let format = try namedFormat() { return format }
     if FileIdentity.isFolder(path) {
       throw ValidationError("'\(path)' is a folder; name a file in it")
     }

@@ -14,6 +14,8 @@ enum Password {
     case empty(path: String)
     case readableByOthers(path: String)
     case userMissing
+    /// The input ended at the prompt.
+    case notGiven
     /// Ctrl-C was pressed at the prompt.
     case interrupted
 
@@ -26,9 +28,12 @@ enum Password {
       case .userMissing:
         "there is a password, but no user name; give it with "
           + (CommandLineSecrets.ofCamera == nil ? "--user" : "'user'") + ", or in the URL"
+      case .notGiven: "no password was given"
       case .interrupted: "interrupted"
       }
     }
+
+    var status: ExitStatus { if case .interrupted = self { .forced } else { .credentialsRefused } }
   }
 
   /// The credentials for `source`: from the URL, else the file, else the environment, else the
@@ -94,7 +99,8 @@ enum Password {
     unsafe fputs("Password of \(user) at \(source.bare): ", terminal)
     unsafe fflush(terminal)
     let answer = line(from: number)
-    guard let answer, answer.utf8.last != interruption else { throw .interrupted }
+    guard let answer else { throw .notGiven }
+    guard answer.utf8.last != interruption else { throw .interrupted }
     return answer
   }
 

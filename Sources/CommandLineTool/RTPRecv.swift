@@ -294,7 +294,7 @@ struct RTPRecv: AsyncParsableCommand {
       return .usage
     } catch let error as Password.Failure {
       StandardError.say(.error("\(error)"))
-      return .credentialsRefused
+      return error.status
     } catch let error as CannotWrite {
       StandardError.say(.error("\(error)"))
       return .outputFailed

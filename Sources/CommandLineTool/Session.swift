@@ -210,7 +210,8 @@ final class Session: Sendable {
     // What a camera of a fleet was waiting for when it was stopped has been said before.
     let isOfFleet = CommandLineSecrets.ofCamera != nil
     if let complaint = verdict.complaint, !isOfFleet || verdict.status != .done {
-      let future = isOfFleet ? "; it is tried again" : ""
+      let isStopped = if case .stopped = report.reason { true } else { false }
+      let future = isOfFleet && !isStopped ? "; it is tried again" : ""
       StandardError.say(Remark(complaint.words + future, level: complaint.level))
       camera?.note(complaint.words, isWarning: true)
     }
@@ -347,7 +348,9 @@ final class Session: Sendable {
       isVerbose: isVerbose, isQuiet: isQuiet,
       // The page keeps what it is told.
       saysAttempts: isVerbose && !isForPage, isAsking: !isPassive,
-      isCodecChosen: command.media.codec != "auto", countsFrames: command.stopping.frames != nil,
+      isCodecChosen: command.media.codec != "auto",
+      isDescribed: command.media.sessionDescription != nil,
+      countsFrames: command.stopping.frames != nil,
       recordsSound: outputs.contains {
         $0.format.inputs.contains(.sound) && $0.format.inputs != .sound
       }, isSoundAsked: outputs.contains { $0.format.inputs == .sound }, hints: hints)
@@ -359,6 +362,9 @@ extension OutputNote {
     switch self {
     case .assumedFrameRate(let rate):
       "the stream does not say its frame rate; the file says \(rate.value.formatted(digits: 0))"
+    case .otherFrameRate(let said, let shown):
+      "the file says \(said.formatted(digits: 1)) frames a second, but they came at "
+        + "\(shown.formatted(digits: 1)), or at a rate that varies; --constant-rate keeps time"
     case .assumedMatrix(let code):
       "the stream does not say how its colours are coded; "
         + "\(code == 1 ? "BT.709 (as usual from 720 lines on)" : "BT.601 (as usual below 720 lines)") "

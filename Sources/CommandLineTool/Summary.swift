@@ -43,6 +43,10 @@ enum Summary {
         + (isSoundWanted ? "sound" : "video") + " was recognized"
     }
     let reception = stream.reception
+    if reception.delivered == 0, reception.ignoredPayloadType > 0 {
+      return "received \(reception.received.counted("packet")), none of the video's payload type"
+        + (sound.isEmpty ? "" : "; \(sound)") + course(of: status, outputs: outputs)
+    }
     var text = "received \(reception.delivered.counted("packet"))"
     text += ", \(delivery.accessUnits.counted("access unit"))"
     if delivery.frames > 0 { text += ", \(delivery.frames.counted("frame"))" }
@@ -54,7 +58,9 @@ enum Summary {
       .map(\.0.counters.skipped)
     let before =
       delivery.failures[.noRandomAccessPoint] ?? max(delivery.beforeKeyPicture, skipped.max() ?? 0)
-    if before > 0 {
+    if before > 0, status.lacksParameterSets, delivery.keyUnits > 0 {
+      text += "; none of them with parameter sets"
+    } else if before > 0 {
       // A new process of the decoder begins at one too.
       let which = delivery.decoderRestarts > 0 ? "a" : "the first"
       text += "; \(before.counted("access unit")) came before \(which) key picture"

@@ -32,7 +32,7 @@ extension Verdict {
     else { return hint(report, wish) }
     let inputs = report.outputs.map(\.inputs)
     if inputs.allSatisfy({ $0 == .sound }) { return lackOfSound(report, wish) }
-    guard stream.format != nil else { return lackOfParameterSets(of: codec, wish) }
+    guard stream.format != nil else { return lackOfParameterSets(of: codec, status, wish) }
     // Of a source that has ended, no more can be asked.
     let remedy =
       wish.comesAgain ? "; wait longer, or ask for one with --feedback pli" : ""
@@ -149,39 +149,8 @@ extension Verdict {
       + "sound, give their session description with --sdp"
   }
 
-  /// What an elementary stream lacks that was written without any parameter set; `nil` where it
-  /// can be decoded, or pictures came.
-  static func undecodable(_ status: Receiver.Status, _ wish: Wish) -> String? {
-    guard !status.outputs.isEmpty, let stream = status.stream,
-      stream.defragmentation?.malformedParameterSets ?? 0 == 0,
-      let words = withoutParameterSets(stream, status, wish)
-    else { return nil }
-    return words + "; no player can decode what was written without them"
-  }
-
-  /// That no parameter sets came; `nil` where some did, or where no media came.
-  private static func withoutParameterSets(
-    _ stream: StreamStatus, _ status: Receiver.Status, _ wish: Wish
-  ) -> String? {
-    // Of earlier connections the format is not known any more.
-    guard case .receiving(let codec, _) = stream.phase, stream.reception.delivered > 0,
-      stream.format == nil, status.delivery.frames == 0,
-      status.connection.statistics.attempts == 0
-    else { return nil }
-    return lackOfParameterSets(of: codec, wish)
-  }
-
-  private static func lackOfParameterSets(of codec: VideoCodec, _ wish: Wish) -> String {
-    "packets came, but no parameter sets of \(codec.encodingName)"
-      + (wish.comesAgain
-        ? ", which come with key pictures: wait longer, or ask for one with --feedback pli; "
-        : ": ")
-      + "if a session description has them, give it with --sdp; "
-      + remedy(ifNot: codec, isChosen: wish.isCodecChosen)
-  }
-
   /// What to do if the media is of another codec than `codec`, which the user has chosen or not.
-  private static func remedy(ifNot codec: VideoCodec, isChosen: Bool) -> String {
+  static func remedy(ifNot codec: VideoCodec, isChosen: Bool) -> String {
     guard !isChosen else { return "if this is another codec, leave --codec out" }
     let others = CommandLineTool.current.formats.codecs.filter { $0 != codec }
     guard !others.isEmpty else { return "if it is of another codec, nothing here decodes it" }
@@ -255,6 +224,23 @@ extension Verdict {
       + "leave --payload-type out"
   }
 
+  /// What is wrong where `types` came, but not the one that a session description names; `nil` if
+  /// it did, or if there is no description.
+  static func undescribedType(
+    _ types: [UInt8], _ status: Receiver.Status, _ wish: Wish
+  ) -> String? {
+    guard wish.payloadType == nil, let stream = status.stream, stream.reception.delivered == 0,
+      case .receiving(let codec, let named?) = stream.phase, !types.isEmpty,
+      !types.contains(named), wish.isDescribed || stream.tracks.contains(where: { $0.place != nil })
+    else { return nil }
+    let list = types.map(words(forType:)).joined(separator: ", ")
+    // A type with a fixed meaning is no other name for the codec.
+    let remedy = types.first { StaticPayloadType($0) == nil }
+    return "packets have payload type \(list), the session description names \(named) for "
+      + codec.encodingName
+      + (remedy.map { "; --payload-type \($0) overrules it" } ?? "")
+  }
+
   /// The codecs that are known: `H264, H265`.
   static var codecs: String {
     CommandLineTool.current.formats.codecs.map(\.encodingName).joined(separator: ", ")
@@ -264,6 +250,11 @@ extension Verdict {
   static func hint(_ report: Receiver.Report, _ wish: Wish) -> String {
     let status = report.status
     if let words = wish.hints.first(.refusal, status) { return words }
+    if let ignored = status.stream?.reception.ignoredPayloadTypes,
+      let words = undescribedType(ignored.keys.sorted(), status, wish)
+    {
+      return words
+    }
     if let words = status.stream.flatMap({ ignoredType($0.reception) }) { return words }
     if let words = wish.hints.first(.notRTP, status) ?? wish.hints.first(.otherTraffic, status) {
       return words

@@ -126,18 +126,34 @@ struct Verdict {
 
   /// What comes where none of it is of a codec that is known.
   private static func unrecognized(
-    _ types: [UInt8], _ wish: Wish, takesSound: Bool, isDecrypted: Bool
+    _ types: [UInt8], _ report: Receiver.Report, _ wish: Wish
   ) -> String {
-    if let words = wrongType(types, wish) { return words }
+    if let words = wrongType(types, wish) ?? undescribedType(types, report.status, wish) {
+      return words
+    }
+    let takesSound = takesSound(report)
+    let isDecrypted = report.status.transport.srtp != nil
     let list = types.map(words(forType:)).joined(separator: ", ")
     guard types.contains(where: { StaticPayloadType($0) == nil }) else {
       return "what comes is of payload type \(list); "
         + (takesSound ? "that coding is not known here" : "only \(codecs) can be decoded")
+        + remedy(forFixed: types)
     }
     return "packets come, but look like none of \(codecs) (payload type \(list)); "
       + (takesSound ? "if they are sound, give their session description with --sdp; " : "")
       + "say --codec and --payload-type if they are"
       + (isDecrypted ? "" : ", or give the key of SRTP with --srtp-key-file if they are encrypted")
+  }
+
+  /// What the sender has to do where what comes is of `types`, which have fixed meanings.
+  private static func remedy(forFixed types: [UInt8]) -> String {
+    let fixed = types.compactMap(StaticPayloadType.init)
+    // FFmpeg's `rtp_mpegts`, and VLC's `#rtp{mux=ts}`.
+    if fixed.contains(where: { $0.encodingName == "MP2T" }) {
+      return "; have the sender put each stream into RTP by itself (ffmpeg: -f rtp for each, "
+        + "not rtp_mpegts; VLC: without mux=ts)"
+    }
+    return fixed.contains { $0.kind == .video } ? "; have the sender code \(codecs)" : ""
   }
 
   /// Why a connection ended or could not be opened, in words.
@@ -181,7 +197,9 @@ struct Verdict {
     case .framesReached, .durationReached, .goodbye, .ended, .stopped, .outputsEnded:
       if let words = unusable(report.status, wish) { return (.unrecognizedMedia, words) }
       guard let nothing = whyNothing(report, wish) else { return (.done, nil) }
-      if case .stopped = reason { return (.done, nothing) }
+      // Who stops a run may not have waited for a key picture. Where some came and none was of use,
+      // waiting would not have helped.
+      if case .stopped = reason, !hasUselessKeyPictures(report) { return (.done, nothing) }
       return (.noMedia, nothing)
     case .noMedia(let wait):
       if let words = unusable(report.status, wish) { return (.unrecognizedMedia, words) }
@@ -197,16 +215,11 @@ struct Verdict {
       }
       let remedy = isRetried ? "" : " (--timeout sets how long to wait)"
       let cause =
-        lastFailure(report.status, wish)
+        lastFailure(report.status, wish) ?? wish.hints.first(.otherSender, report.status)
         ?? "the sender stopped without saying goodbye, or the network broke"
       return (.mediaLost, "no more media for \(wait.words) s; \(cause)\(remedy)")
     case .unrecognizedMedia(let types):
-      return (
-        .unrecognizedMedia,
-        unrecognized(
-          types, wish, takesSound: takesSound(report),
-          isDecrypted: report.status.transport.srtp != nil)
-      )
+      return (.unrecognizedMedia, unrecognized(types, report, wish))
     case .otherCodec(let codec):
       return (
         .unrecognizedMedia,

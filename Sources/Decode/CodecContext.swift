@@ -76,8 +76,10 @@ import NIOCore
   /// The shape of a sample by the active parameter sets; 0 to something if they do not say.
   var sampleAspectRatio: AVRational { unsafe context.pointee.sample_aspect_ratio }
 
-  /// The rate of frames by the active parameter sets, if they say so.
-  var frameRate: Rational? { Rational(unsafe context.pointee.framerate) }
+  /// The rate of frames by the active parameter sets, if they say one that can be meant.
+  var frameRate: Rational? {
+    FormatDescription.frameRate(Rational(unsafe context.pointee.framerate))
+  }
 
   /// Takes `unit` for the next packet, with `beginning` before its first slice.
   ///

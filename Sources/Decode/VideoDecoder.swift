@@ -51,6 +51,7 @@ public final class VideoDecoder: Sendable {
   private enum Command: Sendable {
     case decode(AccessUnit)
     case flush(then: @Sendable () -> Void)
+    case note(@Sendable () -> Void)
   }
 
   private let queue: BoundedQueue<Command>
@@ -97,10 +98,15 @@ public final class VideoDecoder: Sendable {
         while let command = queue.take() {
           switch command {
           case .decode(let unit) where queue.isClosed: decoder.fail(unit, .closed)
-          case .decode(let unit): decoder.decode(unit)
+          case .decode(let unit):
+            // Its first pictures may refer to what it sent before, and libavcodec would take the
+            // other source's pictures for that.
+            if unit.beginsOtherSource { decoder.flush() }
+            decoder.decode(unit)
           case .flush(let body):
             if !queue.isClosed { decoder.flush() }
             body()
+          case .note(let body): body()
           }
         }
         decoder.close()
@@ -145,6 +151,12 @@ public final class VideoDecoder: Sendable {
   /// decoded any more.
   public func beginFlush(then body: @escaping @Sendable () -> Void = {}) {
     if queue.offerBeyondLimits(.flush(then: body)) == .closed { body() }
+  }
+
+  /// Calls `body` once every access unit handed over so far has been decoded, or if nothing is
+  /// decoded any more; frames may still come with later units.
+  public func whenDecoded(_ body: @escaping @Sendable () -> Void) {
+    if queue.offerBeyondLimits(.note(body)) == .closed { body() }
   }
 
   /// Accepts nothing more and drops what waits, without waiting for the current unit.

@@ -75,6 +75,9 @@ public struct AccessUnit: Sendable {
   /// When the picture was taken, by the sender's clock and its RTCP sender reports (RFC 3550
   /// §6.4.1); `nil` before the first report.
   public var captureTime: WallClockTime?
+  /// Whether it is the first of a source that took the place of another one: what came before it is
+  /// nothing that it, or any later one, refers to.
+  public var beginsOtherSource = false
   /// Unanswered requests for a key picture by the time it was complete; 0 without feedback.
   public var unansweredKeyPictureRequests = 0
 

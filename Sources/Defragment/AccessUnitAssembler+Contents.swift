@@ -90,6 +90,9 @@ extension AccessUnitAssembler {
     supply.complete(&draft, with: parameterSets, format: format)
     statistics.accessUnits += 1
     if let cause = draft.damage { statistics.damaged[cause, default: 0] += 1 }
-    ready.append(draft.accessUnit(codec: format.codec, format: description))
+    var unit = draft.accessUnit(codec: format.codec, format: description)
+    unit.beginsOtherSource = isBehindOtherSource
+    isBehindOtherSource = false
+    ready.append(unit)
   }
 }

@@ -39,6 +39,8 @@ struct AccessUnitAssembler: Sendable {
   private var isBehindGap = false
   /// The number of missing packets is unknown.
   private var isBehindRestart = false
+  /// The next access unit is the first of another source.
+  var isBehindOtherSource = false
   var supply = ParameterSetSupply()
   var statistics = DefragmentStatistics()
 

@@ -217,6 +217,9 @@ public struct NALUnitCollector: Sendable {
   /// Forgets which parameter sets came in-band: the decoder needs them again.
   mutating func restart() { assembler.restart() }
 
+  /// Notes that what comes next is of another source.
+  mutating func noteOtherSource() { assembler.isBehindOtherSource = true }
+
   /// Gives the assembler parameter sets from outside the stream.
   mutating func learn(_ set: ByteBuffer) -> Bool { assembler.learn(set) }
 

@@ -25,9 +25,9 @@ public struct ParameterSets: Sendable {
 
   /// The longest set that is kept: real ones with all scaling lists stay below 1 KiB, and there can
   /// be 304.
-  static let maximumLength = 16 << 10
+  package static let maximumLength = 16 << 10
   /// The most bytes of all sets together.
-  static let maximumTotal = 512 << 10
+  package static let maximumTotal = 512 << 10
   /// Sequence parameter set identifiers are below this (H.264 §7.4.2.1.1; 16 in H.265).
   private static let maximumSequences = 32
 

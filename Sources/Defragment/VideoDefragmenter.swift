@@ -75,6 +75,7 @@ public struct VideoDefragmenter: Sendable {
       units.restart()
       // After a restart of the numbering, nobody knows how much is missing.
       if hasBegun { units.noteLoss(of: nil) }
+      if hasBegun, packet.beginsOtherSource { units.noteOtherSource() }
     }
     hasBegun = true
     if packet.lostBefore > 0 {

@@ -14,6 +14,10 @@ public struct OrderedPacket: Sendable {
   ///
   /// Packets before and after belong to different streams, although ``time`` continues.
   public let isDiscontinuity: Bool
+  /// True on the first packet of a source that has taken the place of another one.
+  ///
+  /// A source that only goes on under another SSRC is the same.
+  public let beginsOtherSource: Bool
   /// Whether it was sent again, or rebuilt from others.
   public let isRepaired: Bool
   /// Packets that came too late since the packet before this one in order.
@@ -23,7 +27,8 @@ public struct OrderedPacket: Sendable {
 
   public init(
     packet: RTPPacket, extendedSequence: Int64, time: MediaTime, arrival: Instant,
-    lostBefore: Int = 0, isDiscontinuity: Bool = false, isRepaired: Bool = false,
+    lostBefore: Int = 0, isDiscontinuity: Bool = false,
+    beginsOtherSource: Bool = false, isRepaired: Bool = false,
     lateBefore: UInt16 = 0, duplicatesBefore: UInt16 = 0
   ) {
     self.packet = packet
@@ -32,6 +37,7 @@ public struct OrderedPacket: Sendable {
     self.arrival = arrival
     self.lostBefore = lostBefore
     self.isDiscontinuity = isDiscontinuity
+    self.beginsOtherSource = beginsOtherSource
     self.isRepaired = isRepaired
     self.lateBefore = lateBefore
     self.duplicatesBefore = duplicatesBefore
@@ -41,7 +47,8 @@ public struct OrderedPacket: Sendable {
   package func detached() -> OrderedPacket {
     OrderedPacket(
       packet: packet.detached(), extendedSequence: extendedSequence, time: time, arrival: arrival,
-      lostBefore: lostBefore, isDiscontinuity: isDiscontinuity, isRepaired: isRepaired,
-      lateBefore: lateBefore, duplicatesBefore: duplicatesBefore)
+      lostBefore: lostBefore, isDiscontinuity: isDiscontinuity,
+      beginsOtherSource: beginsOtherSource, isRepaired: isRepaired, lateBefore: lateBefore,
+      duplicatesBefore: duplicatesBefore)
   }
 }

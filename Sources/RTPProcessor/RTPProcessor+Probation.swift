@@ -171,9 +171,10 @@ extension RTPProcessor {
     let timeline =
       source?.timeline ?? formerTimeline
       ?? MediaTimeline(clockRate: max(configuration.clockRate, 1))
+    let followsOther = ssrc != nil && ssrc != prospect.ssrc
     source = Source(
       of: prospect, first: first, timeline: timeline,
-      newSession: source == nil && formerTimeline != nil,
+      newSession: source == nil && formerTimeline != nil, followsOther: followsOther,
       correctionFormats: configuration.correctionFormats, payloadType: configuration.payloadType)
     correction = nil
   }

@@ -65,6 +65,8 @@ struct Source: Sendable {
   private var lateBefore: UInt16 = 0
   private var duplicatesBefore: UInt16 = 0
   private var startsAfresh = true
+  /// Whether it took the place of another source.
+  private let followsOther: Bool
   /// Since when only packets with past numbers have come.
   private var onlyOldSince: Instant?
   /// The first sequence number that counts as expected (RFC 3550 A.3).
@@ -82,10 +84,11 @@ struct Source: Sendable {
   /// Begins with `first`, the first packet that `prospect` holds, on a timeline that continues.
   init(
     of prospect: Prospect, first: ReorderBuffer.Entry, timeline: MediaTimeline, newSession: Bool,
-    correctionFormats: [UInt8: CorrectionFormat], payloadType: UInt8?
+    followsOther: Bool, correctionFormats: [UInt8: CorrectionFormat], payloadType: UInt8?
   ) {
     self.payloadType = payloadType
     self.correctionFormats = correctionFormats
+    self.followsOther = followsOther
     ssrc = prospect.ssrc
     buffer = ReorderBuffer(next: first.sequence)
     unwrapper = SequenceUnwrapper(first: first.packet.sequenceNumber)
@@ -387,7 +390,8 @@ struct Source: Sendable {
       OrderedPacket(
         packet: packet, extendedSequence: sequence,
         time: timeline.place(packet.timestamp, arrival: arrival), arrival: arrival,
-        lostBefore: lostBefore, isDiscontinuity: startsAfresh, isRepaired: isRepaired,
+        lostBefore: lostBefore, isDiscontinuity: startsAfresh,
+        beginsOtherSource: startsAfresh && followsOther, isRepaired: isRepaired,
         lateBefore: lateBefore, duplicatesBefore: duplicatesBefore))
     (lostBefore, lateBefore, duplicatesBefore) = (0, 0, 0)
     startsAfresh = false

@@ -80,6 +80,14 @@ struct Allotment: Sendable {
   /// Whether the wanted number of frames has come.
   var isComplete: Bool { statistics.frames == frameLimit }
 
+  /// Whether as many frames came as are wanted, or as many access units where nothing is decoded.
+  var hasEnough: Bool {
+    frameLimit.map { $0 == (decodes ? statistics.frames : statistics.usableUnits) } ?? false
+  }
+
+  /// Whether the wanted number of frames may come of the first `count` access units.
+  func mayHaveEnough(of count: UInt64) -> Bool { frameLimit.map { $0 <= count } ?? false }
+
   /// Whether to decode: when frames are wanted, or nothing at all.
   var decodes: Bool {
     wantsFrames || hasFrameTaker || !wantsAnything && !hasUnitTaker && !hasSoundTaker
@@ -89,6 +97,7 @@ struct Allotment: Sendable {
   mutating func take(_ unit: AccessUnit) -> UnitShare? {
     guard !isOver else { return nil }
     statistics.accessUnits += 1
+    if unit.isRandomAccess { statistics.keyUnits += 1 }
     if unit.integrity == .damaged { statistics.damagedAccessUnits += 1 }
     if !decodes {
       statistics.pictures.note(unit)

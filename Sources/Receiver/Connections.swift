@@ -17,6 +17,8 @@ final class Connections: Sendable {
     case connectionOpened(Int)
     /// Media has begun to come on a connection.
     case mediaBegan(connection: Int, at: Instant)
+    /// Another sender has gone on with the media on a connection, after a gap.
+    case senderCame(connection: Int, at: Instant, after: Instant)
     case connectionEnded(Int, EndReason)
     /// It is time to connect again after this connection.
     case retryDue(after: Int)
@@ -146,6 +148,8 @@ final class Connections: Sendable {
           state.outages.mediaCame(at: time)
           state.failure = nil
         }
+      case .senderCame(connection.number, let time, let last):
+        state.withLock { $0.outages.senderCame(at: time, after: last) }
       case .connectionEnded(connection.number, let reason)
       where reason.goesOn && !configuration.connectsOnce:
         guard let former = await end(connection) else { return reason }
@@ -168,7 +172,7 @@ final class Connections: Sendable {
         } catch {
           return .cannotOpen(error)
         }
-      case .connectionOpened, .mediaBegan, .connectionEnded, .retryDue:
+      case .connectionOpened, .mediaBegan, .senderCame, .connectionEnded, .retryDue:
         // A previous connection's.
         continue
       }

@@ -5,6 +5,8 @@ public import RTPWire
 /// What a stream produced: access units and frames, in totals since the start.
 public struct DeliveryStatistics: Counted, Hashable {
   public internal(set) var accessUnits: UInt64 = 0
+  /// Of the access units, those with which decoding can begin, once their parameter sets are known.
+  public internal(set) var keyUnits: UInt64 = 0
   /// Access units in which something is missing.
   public internal(set) var damagedAccessUnits: UInt64 = 0
   /// Where only recordings take pictures: access units that are in none, because each begins with
@@ -69,6 +71,9 @@ public struct DeliveryStatistics: Counted, Hashable {
     Counter(
       "access_units", .accessUnits, \.accessUnits,
       metric: Metric("access_units", "Access units handed on, damaged ones included.")),
+    Counter(
+      "key_access_units", .accessUnits, \.keyUnits,
+      metric: Metric("access_units_key", "Access units with which decoding can begin.")),
     Counter(
       "damaged_access_units", .accessUnits, \.damagedAccessUnits,
       metric: Metric("access_units_damaged", "Access units in which something is missing.")),

@@ -24,6 +24,9 @@ final class Distribution: Sendable {
   private let clock: ArrivalClock
   private let playout: Playout?
   private let end: @Sendable (EndReason) -> Void
+  /// Whether nothing is taken in behind the last frame that is wanted: what is taken in of a
+  /// recording, and what is counted of it, does not depend on how fast it is decoded.
+  private let endsExactly: Bool
   private let state: Mutex<State>
 
   private struct State: Sendable {
@@ -43,6 +46,9 @@ final class Distribution: Sendable {
     var hasEnded = false
     /// Whether outputs wait for the end of a read.
     var gathers = false
+    /// Access units that the decoder got, and up to which of them it is certainly done.
+    var submitted: UInt64 = 0
+    var decoded: UInt64 = 0
   }
 
   init(
@@ -54,6 +60,7 @@ final class Distribution: Sendable {
     self.playout = playout
     self.outputs = outputs
     self.end = end
+    endsExactly = clock.waitsForDecoder && configuration.frameLimit != nil
     state = Mutex(
       State(
         allotment: Allotment(configuration, measuresLatency: clock.measuresLatency),
@@ -169,10 +176,34 @@ final class Distribution: Sendable {
     waitForRoom(body)
   }
 
+  /// Whether a recording has brought all that is wanted.
+  var hasEnough: Bool { endsExactly && state.withLock(\.allotment.hasEnough) }
+
+  /// Up to which access unit the decoder is to be done before more is taken in, because the last
+  /// frame that is wanted may be among its; `nil` if it need not be.
+  private var awaitedUnit: UInt64? {
+    guard endsExactly else { return nil }
+    return state.withLock { state in
+      guard state.decoded < state.submitted else { return nil }
+      // At a constant rate, a unit may lead to any number of frames.
+      let mayBeLast =
+        configuration.constantRate || state.allotment.mayHaveEnough(of: state.submitted)
+      return mayBeLast ? state.submitted : nil
+    }
+  }
+
   /// How to wait for the lossless consumer with too much waiting; `nil` if none has.
   private var waitForRoom: ((@escaping @Sendable () -> Void) -> Void)? {
     let (decoder, frameTakers, unitTakers, soundTakers) = state.withLock {
       ($0.decoder, $0.frameTakers, $0.unitTakers, $0.soundTakers)
+    }
+    if let decoder, let awaitedUnit {
+      return { [self] body in
+        decoder.whenDecoded { [self] in
+          state.withLock { $0.decoded = max($0.decoded, awaitedUnit) }
+          body()
+        }
+      }
     }
     let isDecoderWaitedFor =
       clock.waitsForDecoder
@@ -255,7 +286,10 @@ final class Distribution: Sendable {
     let (isAdmitted, open) = state.withLock { ($0.allotment.admitToDecoder(unit), $0.decoder) }
     guard isAdmitted else { return false }
     guard let decoder = open ?? openDecoder(for: unit) else { return true }
-    guard decoder.submit(unit) == .full else { return true }
+    guard decoder.submit(unit) == .full else {
+      state.withLock { $0.submitted += 1 }
+      return true
+    }
     state.withLock { $0.allotment.decoderWasFull() }
     // The dropped units are a loss, which later pictures that refer past the next key picture must
     // know about.

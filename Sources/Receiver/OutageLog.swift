@@ -2,7 +2,8 @@ public import RTPWire
 public import Reception
 public import Transports
 
-/// What a run missed between its connections, in totals since the start.
+/// What a run missed between its connections, and between two senders on one connection, in totals
+/// since the start.
 public struct ReconnectionStatistics: Counted {
   /// Connection attempts after the first.
   public internal(set) var attempts: UInt64 = 0
@@ -57,11 +58,26 @@ struct OutageLog: Sendable {
     guard current == nil else { return }
     let start = lastMedia ?? runStart
     current = start
-    if statistics.outages.count >= Self.maximumOutages { statistics.outages.removeFirst() }
-    statistics.outages.append(
+    add(
       ReconnectionStatistics.Outage(
         start: runStart.duration(to: start), length: .zero, attempts: 0, cause: cause,
         hasEnded: false))
+  }
+
+  /// Notes that another sender went on at `now`, on the same connection, where the former one had
+  /// stopped at `lastMedia`.
+  mutating func senderCame(at now: Instant, after lastMedia: Instant) {
+    let length = lastMedia.duration(to: now)
+    statistics.withoutMedia += length
+    add(
+      ReconnectionStatistics.Outage(
+        start: runStart.duration(to: lastMedia), length: length, attempts: 0,
+        cause: .mediaLost(after: length), hasEnded: true))
+  }
+
+  private mutating func add(_ outage: ReconnectionStatistics.Outage) {
+    if statistics.outages.count >= Self.maximumOutages { statistics.outages.removeFirst() }
+    statistics.outages.append(outage)
   }
 
   mutating func noteAttempt() {

@@ -145,7 +145,10 @@ final class StreamDriver: DatagramSink {
         delivered(goesOn: true)
       case .awaitRoom:
         distribution.whenRoom { [self] in
-          submit { $0.roomAwaited(isCrowded: distribution.isCrowded, at: .now) }
+          submit { reception in
+            if distribution.hasEnough { reception.enoughCame() }
+            reception.roomAwaited(isCrowded: distribution.isCrowded, at: .now)
+          }
         }
       case .sendRTCP(let bytes, let track): transport.sendFeedback(bytes, track: track)
       case .holdReading(let isHeld): transport.holdReading(isHeld)
@@ -154,6 +157,8 @@ final class StreamDriver: DatagramSink {
         transport.gather(for: time)
         distribution.gather(time > .zero)
       case .mediaBegan(let time): surroundings.tell(.mediaBegan(connection: number, at: time))
+      case .senderCame(let time, let last):
+        surroundings.tell(.senderCame(connection: number, at: time, after: last))
       case .ended(.connection(let reason)): surroundings.tell(.connectionEnded(number, reason))
       case .ended(.run(let reason)): surroundings.tell(.runEnded(reason))
       case .finished:
@@ -166,6 +171,7 @@ final class StreamDriver: DatagramSink {
   private func delivered(goesOn: Bool) {
     state.value.reception.delivered(
       goesOn: goesOn, isCrowded: surroundings.distribution.isCrowded, at: .now)
+    if surroundings.distribution.hasEnough { state.value.reception.enoughCame() }
     surroundings.activity.note()
   }
 }

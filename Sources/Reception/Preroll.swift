@@ -38,6 +38,13 @@ struct Preroll: Sendable {
     var last: RTPPacket
     var proof = SourceProof()
     var isNamed = false
+    /// All that it has sent: a call has telephone events and comfort noise beside its sound.
+    var payloadTypes: Set<UInt8>
+
+    init(first: RTPPacket) {
+      last = first
+      payloadTypes = [first.payloadType]
+    }
 
     var counts: Bool { proof.isComplete || isNamed }
   }
@@ -128,7 +135,7 @@ struct Preroll: Sendable {
 
   /// The payload types of the sources that count.
   var payloadTypes: [UInt8] {
-    Set(sources.values.filter(\.counts).map(\.last.payloadType)).sorted()
+    sources.values.filter(\.counts).reduce(into: Set()) { $0.formUnion($1.payloadTypes) }.sorted()
   }
 
   /// The codec of `payloadType`, once it is certain.
@@ -149,12 +156,13 @@ struct Preroll: Sendable {
     guard var source = sources[packet.ssrc] else {
       // Bounded by forgetting: an active sender is entered again.
       if sources.count >= Self.maximumSources { sources.removeAll() }
-      var source = Source(last: packet.detached())
+      var source = Source(first: packet.detached())
       _ = source.proof.note(packet.sequenceNumber)
       sources[packet.ssrc] = source
       return false
     }
     let counted = source.counts
+    source.payloadTypes.insert(packet.payloadType)
     _ = source.proof.note(packet.sequenceNumber)
     if source.counts, isOfStream {
       if !counted { recognizer.observe(source.last) }

@@ -36,8 +36,9 @@ extension Reception {
     goOn()
   }
 
-  /// Lets the far end continue.
+  /// Lets the far end continue; what follows the end of a recording's session is not read.
   mutating func goOn() {
+    guard carrier.clock == .monotonic || phase == .running else { return }
     actions.append(.holdReading(false))
     excuseSilence()
   }

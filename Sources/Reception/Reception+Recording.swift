@@ -59,9 +59,6 @@ extension Reception {
     let next = due ?? datagram.arrival
     if let ending, ending.at <= next {
       now = ending.at
-      // What follows the end of the run is not used.
-      actions.append(.holdReading(true))
-      recording.removeAll()
       end(ending.end)
       return true
     }

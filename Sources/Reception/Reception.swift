@@ -29,6 +29,8 @@ public struct Reception: Sendable {
     case gather(Duration)
     /// Media has begun.
     case mediaBegan(at: Instant)
+    /// Another sender has gone on with the media, which had stopped at `after`.
+    case senderCame(at: Instant, after: Instant)
     /// The connection or the whole run is over; sent once.
     case ended(End)
     /// Nothing more comes out; sent once, after ``finish(at:)``.
@@ -93,6 +95,8 @@ public struct Reception: Sendable {
   private var notedDeliveries: UInt64
   /// The same for the sound.
   private var notedSound: UInt64 = 0
+  /// How often the video's source had changed then.
+  private var notedChanges: UInt64
   var randomness: AnyRandomness
 
   enum Phase: Sendable, Hashable {
@@ -130,6 +134,7 @@ public struct Reception: Sendable {
     self.now = carrier.clock == .monotonic ? now : Instant(nanoseconds: 0)
     video = try VideoStream(configuration: configuration.video, after: former?.video)
     notedDeliveries = video.delivered
+    notedChanges = video.sourceChanges
     clock = former?.clock ?? RunClock(of: configuration, on: carrier, at: now)
     if let sound = configuration.saidSound {
       try describe([sound])
@@ -209,6 +214,14 @@ public struct Reception: Sendable {
   public mutating func delivered(goesOn: Bool, isCrowded: Bool, at now: Instant) {
     if !goesOn, carrier.clock == .monotonic { video.wantKeyPicture(at: now) }
     crowded(isCrowded, at: now)
+  }
+
+  /// Notes that all that anybody wants has been handed on: no more of a recording is taken in.
+  ///
+  /// What a live stream brings meanwhile is counted until the run is over.
+  public mutating func enoughCame() {
+    guard carrier.clock == .recorded else { return }
+    end(.run(.framesReached))
   }
 
   /// Notes that there was room, as ``Action/awaitRoom`` asked; it may be gone again.
@@ -368,7 +381,16 @@ public struct Reception: Sendable {
   mutating func end(_ end: End) {
     guard phase == .running else { return }
     phase = .over
-    isLeft = if case .run(.durationReached) = end { true } else { false }
+    switch end {
+    case .run(.durationReached), .run(.framesReached): isLeft = true
+    default: isLeft = false
+    }
+    if carrier.clock == .recorded {
+      // What follows is not used, nor counted; the carrier's end may be behind it.
+      if !recording.isEmpty { carrierEnd = nil }
+      recording.removeAll()
+      if carrierEnd == nil { actions.append(.holdReading(true)) }
+    }
     actions.append(.ended(end))
   }
 
@@ -385,6 +407,7 @@ public struct Reception: Sendable {
     notedDeliveries = video.delivered
     notedSound = soundDelivered
     guard isVideo || isSound else { return }
+    noteGap(upTo: arrival)
     clock.noteMedia(at: arrival)
     lastMedia = arrival
     if firstMedia == nil {
@@ -393,4 +416,18 @@ public struct Reception: Sendable {
     }
     gatherIfSettled()
   }
+
+  /// Notes what is missing between two senders; a recording has the times of its packets for that.
+  private mutating func noteGap(upTo arrival: Instant) {
+    let changes = video.sourceChanges
+    guard changes != notedChanges else { return }
+    notedChanges = changes
+    guard carrier.clock == .monotonic, let lastMedia,
+      lastMedia.advanced(by: Self.leastGap) <= arrival
+    else { return }
+    actions.append(.senderCame(at: arrival, after: lastMedia))
+  }
+
+  /// A sender that only changes its SSRC pauses for less.
+  private static let leastGap: Duration = .seconds(1)
 }

@@ -159,6 +159,9 @@ public struct VideoStream: Sendable {
   /// Packets handed on in order so far.
   var delivered: UInt64 { processor.statistics.delivered }
 
+  /// How often another source has taken over, or the source its SSRC.
+  var sourceChanges: UInt64 { processor.statistics.sourceChanges }
+
   /// Packets per payload type that is not the stream's.
   var ignoredPayloadTypes: [UInt8: UInt64] { processor.statistics.ignoredPayloadTypes }
 

@@ -7,6 +7,8 @@ public struct TransportCounters: Sendable, Hashable {
   public var deliveredBytes: UInt64 = 0
   /// Empty datagrams.
   public var empty: UInt64 = 0
+  /// Who else sends, and is not listened to; `nil` if nobody does.
+  public var otherSender: OtherSender?
   /// How the media was carried in the end, where that is negotiated or was recorded.
   public var carriage: Carriage?
   /// Whether a recording that is played lacks something that came, so that what is missing was
@@ -31,6 +33,22 @@ public struct TransportCounters: Sendable, Hashable {
     case tcp
     case udp
     case multicast
+  }
+
+  /// Somebody whose datagrams come to the port of the media and are left out, because the media
+  /// come from another address.
+  public struct OtherSender: Sendable, Hashable {
+    /// As `address:port`.
+    public var address: String
+    /// Its datagrams, since no other one came between.
+    public var datagrams: UInt64
+    /// Whether it sends although the media have stopped.
+    public var outlastsMedia: Bool
+
+    public init(address: String, datagrams: UInt64, outlastsMedia: Bool) {
+      (self.address, self.datagrams) = (address, datagrams)
+      self.outlastsMedia = outlastsMedia
+    }
   }
 
   public init() {}
@@ -63,6 +81,7 @@ public struct TransportCounters: Sendable, Hashable {
   public func added(to earlier: TransportCounters) -> TransportCounters {
     var sum = self
     sum.localAddress = localAddress ?? earlier.localAddress
+    sum.otherSender = otherSender ?? earlier.otherSender
     sum.carriage = carriage ?? earlier.carriage
     sum.hasUsedDigest = hasUsedDigest || earlier.hasUsedDigest
     sum.fatalKeepAlives.formUnion(earlier.fatalKeepAlives)

@@ -146,7 +146,8 @@ extension SourceFault: CustomStringConvertible {
   public var description: String {
     switch self {
     case .unknownScheme(let scheme, let known):
-      return "'\(scheme)' is not a known scheme; there are \(Self.list(known))"
+      return "'\(scheme)' is not a known scheme; "
+        + (Self.remedy(forScheme: scheme) ?? "there are \(Self.list(known))")
     case .unknownTransport(let name, let known):
       return "'\(name)' is not a known transport; there are \(Self.list(known))"
     case .noScheme(let known):
@@ -196,6 +197,19 @@ extension SourceFault: CustomStringConvertible {
         + "in an SDP file, each with its a=crypto"
     case .unreadKeys:
       return "its SRTP keys have not been read; readKeys() of the SRTP options reads them"
+    }
+  }
+
+  /// What is written here for what other programs call `scheme`; `nil` if it is nothing known.
+  private static func remedy(forScheme scheme: String) -> String? {
+    switch scheme {
+    case "file": "a file is its path alone, as in capture.pcapng"
+    case "srtp":
+      "encrypted packets come by rtp://, udp:// and others, and --srtp-key-file names their key"
+    case "srt":
+      "SRT is not received, but FFmpeg can pass it on: "
+        + "ffmpeg -i srt://… -c:v copy -f rtp rtp://127.0.0.1:5004, and here rtp://:5004"
+    default: nil
     }
   }
 

@@ -17,6 +17,8 @@ public struct TransportHint: Sendable {
     case refusal
     /// At the end of a run without media: what else came.
     case otherTraffic
+    /// At the end of a run whose media stopped: who else sends.
+    case otherSender
     /// At the end of a run in which nothing came: what to check.
     case silence
   }

@@ -14,4 +14,15 @@ struct MeasurementTests {
     let expectation = try #require(try Expectation.list(rule).first)
     #expect(expectation.isMet(by: .number(measured)) == isMet)
   }
+
+  @Test(
+    "frames of a condition are counted, or are a share of all",
+    arguments: [
+      ("intact=100%", 118, true), ("intact=100%", 117, false), ("intact>=90%", 107, true),
+      ("intact>=90%", 106, false), ("intact=106", 106, true), ("damaged=0%", 1, false),
+    ] as [(String, Double, Bool)])
+  func shareOfFrames(rule: String, measured: Double, isMet: Bool) throws {
+    let expectation = try #require(try Expectation.list(rule).first)
+    #expect(expectation.isMet(by: .part(measured, of: 118)) == isMet)
+  }
 }

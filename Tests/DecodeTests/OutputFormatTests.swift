@@ -3,10 +3,11 @@ import BlockingIO
 import Decode
 import Defragment
 import NIOCore
-import Outputs
 import RTPWire
 import TestSupport
 import Testing
+
+@testable import Outputs
 
 @Suite struct OutputFormatTests {
   @Test(
@@ -52,6 +53,83 @@ import Testing
     #expect(summary.files == [folder("a.y4m")])
     #expect(summary.counters.written == UInt64(clip.frames))
     #expect(summary.counters.bytes == UInt64(expected.count))
+  }
+
+  /// Cameras declare the clock of RTP as the rate of their pictures.
+  @Test(
+    "a declared rate is taken if it can be meant, or else that of the times",
+    arguments: [
+      (VideoCodec.testH264, 50, "F50:1"), (.testH264, 90_000, "F10:1"), (.testH265, 50, "F50:1"),
+      (.testH265, 90_000, "F10:1"),
+    ])
+  func declaredRate(_ codec: VideoCodec, rate: Int, expected: String) async throws {
+    let isH264 = codec == .testH264
+    let clip = Clip(name: "declared", codec: codec, frames: 5)
+    let name = isH264 ? "h264" : "hevc"
+    // A tick is a field's in H.264.
+    let setting = "\(name)_metadata=tick_rate=\(rate * (isH264 ? 2 : 1))"
+    let stream = try run(
+      ["-f", name, "-i", "pipe:0", "-c", "copy", "-bsf:v", setting, "-f", name, "-"],
+      input: clip.encoded())
+    let declared = rate == 50 ? Rational(50, 1) : nil
+    let sets = AnnexB.nalUnits(of: stream).map { ByteBuffer(bytes: $0) }
+    let set = try #require(sets.first { $0.readableBytesView.first == (isH264 ? 0x67 : 0x42) })
+    let format =
+      isH264
+      ? try H264.SequenceParameterSet(parsing: set).format
+      : try H265.SequenceParameterSet(parsing: set).format
+    #expect(format.frameRate == declared)
+    let frames = try await clip.decodedFrames(of: stream)
+    #expect(frames.map(\.frameRate) == Array(repeating: declared, count: 5))
+    let folder = try TemporaryFolder()
+    let lane = try lane(.path(folder("a.y4m")), "y4m")
+    for frame in frames { lane.write(frame) }
+    #expect(await lane.finish().notes == [])
+    let header = String(decoding: try folder.contents("a.y4m").prefix { $0 != 10 }, as: UTF8.self)
+    #expect(header.contains(" \(expected) "), "\(header)")
+  }
+
+  /// When sixty frames are shown, in ticks of 90 kHz, and the rate that is noted.
+  struct Pace: Sendable, CustomTestStringConvertible {
+    let testDescription: String
+    let shown: Double?
+    let ticks: @Sendable (Int64) -> Int64
+  }
+
+  static let paces = [
+    Pace(testDescription: "30", shown: nil) { $0 * 3000 },
+    Pace(testDescription: "29.97", shown: nil) { $0 * 3003 },
+    Pace(testDescription: "20", shown: 20) { $0 * 4500 },
+    Pace(testDescription: "30, then 10", shown: 15) { min($0, 30) * 3000 + max(0, $0 - 30) * 9000 },
+    Pace(testDescription: "30, with a pause of an hour", shown: nil) { number in
+      number * 3000 + (number < 30 ? 0 : 324_000_000)
+    },
+    Pace(testDescription: "30, with each two exchanged", shown: nil) { ($0 ^ 1) * 3000 },
+  ]
+
+  /// Readers of a pipe know no other times than those of its header, which here says 30.
+  @Test("a .y4m notes that its frames came at another rate than its header says", arguments: paces)
+  func otherRate(_ pace: Pace) async throws {
+    let clip = Clip(name: "first", frames: 1)
+    let first = try #require(try await clip.decodedFrames().first)
+    var output = Y4MOutput()
+    for number in Int64(0)..<60 {
+      let time = MediaTime(ticks: pace.ticks(number), timescale: 90_000)
+      let frame = try #require(RawFrame(repeating: first, at: time))
+      _ = try output.record(for: .frame(frame))
+    }
+    _ = output.finish()
+    guard let shown = pace.shown else {
+      #expect(output.notes == [])
+      return
+    }
+    #expect(output.notes.count == 1)
+    guard case .otherFrameRate(let said, let found)? = output.notes.first else {
+      Issue.record("\(output.notes)")
+      return
+    }
+    #expect(said == 30)
+    #expect(abs(found - shown) < 0.2, "\(found)")
   }
 
   @Test("a .yuv file holds the planes and nothing else", arguments: clips)

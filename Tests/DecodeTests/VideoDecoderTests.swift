@@ -223,6 +223,49 @@ import Testing
     #expect(packed(collector.frames) == (try clip.decodedByFFmpeg(stream)))
   }
 
+  @Test(
+    "of another sender nothing is decoded on the pictures of the former one",
+    arguments: [LossTreatment.conceal, .corrupt, .skip])
+  func otherSource(_ treatment: LossTreatment) async throws {
+    let clip = Clip(name: "groups of ten", frames: 40, encoder: ["-bf", "0", "-g", "10"])
+    let units = clip.accessUnits(of: try clip.encoded())
+    let first = 15
+    let key = try #require(units.indices.first { $0 > first && units[$0].isRandomAccess })
+    #expect(key > first + 1)
+    var later = Array(units[first...])
+    later[0].beginsOtherSource = true
+    let collector = Collector()
+    var configuration = VideoDecoder.Configuration()
+    configuration.lossTreatment = treatment
+    let decoder = try collector.decoder(for: clip.codec, configuration: configuration)
+    for unit in units[..<10] + later { try await decoder.decode(unit) }
+    await decoder.flush()
+    await decoder.close()
+    #expect(collector.frames.map(\.time) == (units[..<10] + units[key...]).map(\.time))
+    #expect(collector.failures.map(\.time) == units[first..<key].map(\.time))
+    #expect(collector.failures.allSatisfy { $0.reason == .noRandomAccessPoint })
+  }
+
+  @Test("another sender without key pictures is shown after a while, as one that is joined is")
+  func otherSourceWithoutKeyPictures() async throws {
+    let clip = Clip(name: "one group", frames: 40, encoder: ["-bf", "0", "-g", "250"])
+    let units = clip.accessUnits(of: try clip.encoded())
+    var later = Array(units[10...])
+    try #require(!later.contains { $0.isRandomAccess })
+    later[0].beginsOtherSource = true
+    let collector = Collector()
+    var configuration = VideoDecoder.Configuration()
+    configuration.keyPicturePatience = .milliseconds(200)
+    let decoder = try collector.decoder(for: clip.codec, configuration: configuration)
+    for unit in units[..<10] + later { try await decoder.decode(unit) }
+    await decoder.flush()
+    await decoder.close()
+    let begun = try #require(collector.frames.dropFirst(10).first)
+    #expect(begun.time.seconds >= later[0].time.seconds + 0.2)
+    #expect(collector.frames.count + collector.failures.count == units.count)
+    #expect(collector.failures.allSatisfy { $0.reason == .noRandomAccessPoint })
+  }
+
   static let changes: [Clip] = [
     Clip(name: "VGA", width: 640, height: 480, frames: 5, encoder: ["-bf", "3"]),
     Clip(name: "HD", width: 1920, height: 1080, frames: 5, encoder: ["-bf", "2"]),

@@ -1,5 +1,6 @@
 import Bitstream
 import Defragment
+import RTPWire
 import TestSupport
 import Testing
 
@@ -25,6 +26,22 @@ struct GapTests {
     #expect(units.map(\.integrity) == [.whole, .afterLoss, .whole])
     let unknown = [Gap(unitIndex: 0, packets: nil)]
     #expect(units.map(\.gaps) == [[], unknown, unknown])
+  }
+
+  @Test("the first picture of another sender is told apart, whatever of it came before the marker")
+  func otherSource() throws {
+    var bench = try Bench(H264.codec)
+    for set in Material.h264.parameterSets { bench.push(set, at: 0) }
+    bench.push(Material.h264.keySlice, at: 0, marker: true)
+    // The former sender stopped within a picture, and the other one begins within one.
+    bench.push("7c 81 e0 01", at: 3000)
+    bench.push(
+      bytes("7c 41 e0 01"), at: 6000, marker: true, isDiscontinuity: true, beginsOtherSource: true)
+    bench.push("61 e0 02", at: 9000, marker: true)
+    bench.push(bytes("61 e0 02"), at: 12000, marker: true, isDiscontinuity: true)
+    let units = bench.take()
+    let first = try #require(units.firstIndex { $0.time.ticks >= 6000 })
+    #expect(units.indices.filter { units[$0].beginsOtherSource } == [first])
   }
 
   @Test("a slice between others did not come")

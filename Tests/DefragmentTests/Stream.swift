@@ -16,7 +16,7 @@ struct Stream {
   /// The next packet: `payload` at `ticks`, with `lost` packets missing before it.
   mutating func packet(
     _ payload: [UInt8], at ticks: Int64 = 0, marker: Bool = false, lost: Int = 0,
-    isDiscontinuity: Bool? = nil
+    isDiscontinuity: Bool? = nil, beginsOtherSource: Bool = false
   ) -> OrderedPacket {
     unwrapped += 1 + Int64(lost)
     defer { isFirst = false }
@@ -35,7 +35,7 @@ struct Stream {
       packet: packet, extendedSequence: unwrapped,
       time: MediaTime(ticks: ticks, timescale: 90_000),
       arrival: Instant(nanoseconds: unwrapped * 1_000_000), lostBefore: lost,
-      isDiscontinuity: isDiscontinuity ?? isFirst)
+      isDiscontinuity: isDiscontinuity ?? isFirst, beginsOtherSource: beginsOtherSource)
   }
 }
 
@@ -61,11 +61,12 @@ struct Bench {
 
   mutating func push(
     _ payload: [UInt8], at ticks: Int64 = 0, marker: Bool = false, lost: Int = 0,
-    isDiscontinuity: Bool? = nil
+    isDiscontinuity: Bool? = nil, beginsOtherSource: Bool = false
   ) {
     push(
       stream.packet(
-        payload, at: ticks, marker: marker, lost: lost, isDiscontinuity: isDiscontinuity))
+        payload, at: ticks, marker: marker, lost: lost, isDiscontinuity: isDiscontinuity,
+        beginsOtherSource: beginsOtherSource))
   }
 
   mutating func push(_ packet: OrderedPacket) {

@@ -27,6 +27,61 @@ import Testing
     #expect(try sender.waitForExit() == 0, "\(sender.standardError)")
   }
 
+  /// FFmpeg has another port and another SSRC in each run, and here another address too.
+  private static func sender(
+    _ source: [String], to port: UInt16, from address: String
+  ) throws -> RunningProcess {
+    try RunningProcess(
+      "ffmpeg",
+      ["-v", "error", "-re"] + source + ["-f", "rtp"]
+        + ["rtp://127.0.0.1:\(port)?pkt_size=1400&localaddr=\(address)&rtcpport=9"])
+  }
+
+  private static func file(_ clip: Clip) -> [String] {
+    ["-i", clip.container, "-c", "copy", "-bsf:v", "h264_mp4toannexb,dump_extra"]
+  }
+
+  private static let endless =
+    ["-f", "lavfi", "-i", "testsrc2=size=160x120:rate=25", "-c:v", "libx264", "-g", "25"]
+    + ["-preset", "ultrafast", "-tune", "zerolatency", "-x264-params", "repeat-headers=1"]
+
+  @Test("a sender on the same machine that is started again is received after a second")
+  func startedAgain() throws {
+    let clip = try Clip.of(.h264)
+    let (receiver, port) = try CommandTests.listener(
+      ["--frames", "\(clip.frames + 1)", "--timeout", "60", "-o", Scratch.path("y4m")]
+        + ["--stats", "-"])
+    let first = try Self.sender(Self.file(clip), to: port, from: "127.0.0.1")
+    #expect(try first.waitForExit() == 0, "\(first.standardError)")
+    let second = try Self.sender(Self.file(clip), to: port, from: "127.0.0.1")
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    withExtendedLifetime(second) {}
+    let statistics = try Statistics(lastLineOf: receiver)
+    #expect(statistics["transport", "rebindings"] == 1)
+    #expect(statistics["delivery", "damaged"] == 0)
+    let line = String(decoding: receiver.standardOutput, as: UTF8.self).split(separator: "\n").last
+    #expect(line?.contains(#""gaps":[{"start_s":"#) == true, "\(line ?? "")")
+  }
+
+  @Test("who else sends is named where the media stop")
+  func anotherMachine() throws {
+    let pictures = try Scratch.path("h264")
+    let (receiver, port) = try CommandTests.listener(
+      ["--timeout", "3", "-o", pictures, "--stats", "-"])
+    let first = try Self.sender(Self.endless, to: port, from: "127.0.0.1")
+    try receiver.wait(until: "pictures come") {
+      (try? Data(contentsOf: URL(fileURLWithPath: pictures)))?.isEmpty == false
+    }
+    let second = try Self.sender(Self.endless, to: port, from: "127.0.0.2")
+    _ = try receiver.waitForLine(#/warning: .* came from another sender, 127\.0\.0\.2:/#)
+    first.send(signal: SIGKILL)
+    #expect(try receiver.waitForExit() == 5, "\(receiver.standardError)")
+    withExtendedLifetime(second) {}
+    let last = receiver.standardError.split(separator: "\n").last
+    #expect(last?.contains("no more media for 3 s; ") == true, "\(receiver.standardError)")
+    #expect(last?.contains("came from another sender, 127.0.0.2:") == true)
+  }
+
   @Test(
     "the pictures go on, and recordings too",
     arguments: [

@@ -301,7 +301,9 @@ struct CommandTests {
   @Test(
     "a source that makes no sense is said to",
     arguments: [
-      ("rtmp://127.0.0.1/x", "known scheme"), ("udp://127.0.0.1", "port is missing"),
+      ("rtmp://127.0.0.1/x", "known scheme"), ("srt://127.0.0.1:1", "here rtp://:5004"),
+      ("file:///a.pcapng", "its path alone"), ("srtp://127.0.0.1:1", "--srtp-key-file"),
+      ("udp://127.0.0.1", "port is missing"),
       ("udp://127.0.0.1:99999", "not a port"), ("nonsense", "--transport"),
     ])
   func wrongSource(source: String, hint: String) throws {
@@ -376,10 +378,29 @@ struct CommandTests {
     #expect(try receiver.waitForExit() == (isElementary ? 0 : 4), "\(receiver.standardError)")
     #expect(receiver.standardError.contains("no parameter sets"), "\(receiver.standardError)")
     #expect(receiver.standardError.contains("--sdp"), "\(receiver.standardError)")
-    let start = isElementary ? "<4>rtp-recv: warning: packets came" : "<3>rtp-recv: packets came"
-    #expect(receiver.standardError.contains(start), "\(receiver.standardError)")
+    let start = isElementary ? "<4>rtp-recv: warning: " : "<3>rtp-recv: "
+    let words = start + "key pictures came, but no parameter sets"
+    #expect(receiver.standardError.contains(words), "\(receiver.standardError)")
     let warns = receiver.standardError.contains("no player can decode")
     #expect(warns == isElementary, "\(receiver.standardError)")
+  }
+
+  @Test("parameter sets in the description alone are asked for while pictures come")
+  func parameterSetsThatAreNotInTheStream() throws {
+    let output = try Scratch.path("mp4")
+    let (receiver, port) = try Self.listener(["-o", output])
+    let sender = try RunningProcess(
+      Product.rtpSend, Self.pattern + ["udp://127.0.0.1:\(port)", "--strip-parameter-sets"])
+    _ = try receiver.waitForLine(
+      #/warning: key pictures came, but no parameter sets of H264, .* with --sdp/#)
+    receiver.send(signal: SIGINT)
+    #expect(try receiver.waitForExit() == 4, "\(receiver.standardError)")
+    let said = receiver.standardError
+    #expect(said.contains("none of them with parameter sets"), "\(said)")
+    #expect(!said.contains("--feedback pli") && !said.contains("first key picture"), "\(said)")
+    #expect(!FileManager.default.fileExists(atPath: output))
+    sender.send(signal: SIGTERM)
+    try sender.waitForExit()
   }
 
   @Test func whatTheNetworkLosesIsCountedToThePacket() throws {

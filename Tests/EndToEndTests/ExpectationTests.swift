@@ -76,6 +76,7 @@ struct ExpectationTests {
       ("duration>=3001ms", 15), ("size=256x144", 0), ("size!=256X144", 15), ("codec=H264", 0),
       ("codec=h265", 15), ("audio=none", 0), ("audio=aac", 15), ("loss<=0%", 0), ("loss<0.001", 0),
       ("loss>0.1%", 15), ("lost=0", 0), ("intact=90", 0), ("concealed=0", 0), ("damaged>0", 15),
+      ("intact=100%", 0), ("intact<100%", 15), ("damaged<=0.5%", 0),
       ("repeated=0", 0), ("freezes=0", 0), ("gap<=3s", 0), ("gap>1h", 15), ("duration<5m", 0),
       ("gap>=1d", 15), ("gap<=0.5min", 0), ("key_interval=1s", 0),
       ("key_interval<=999ms", 15), ("bitrate>=10kbit/s", 0), ("bitrate>1Gbit/s", 15),
@@ -101,13 +102,15 @@ struct ExpectationTests {
 
   @Test func whatWasMeasuredHasAUnit() throws {
     let (_, result, _) = try play(
-      "frames=90,duration=3s,fps=30,size=256x144,loss=0,key_interval=1s")
+      "frames=90,duration=3s,fps=30,size=256x144,loss=0,key_interval=1s,intact=90,intact=100%")
     #expect(
       result.rules.map(\.measured)
-        == [.number(90), .number(3), .number(30), .words("256x144"), .number(0), .number(1)])
-    #expect(result.rules.map(\.unit) == [nil, "s", "1/s", nil, "%", "s"])
+        == [.number(90), .number(3), .number(30), .words("256x144"), .number(0), .number(1)]
+        + [.number(90), .number(100)])
+    #expect(result.rules.map(\.unit) == [nil, "s", "1/s", nil, "%", "s", nil, "%"])
     #expect(
-      result.rules.map(\.metric) == ["frames", "duration", "fps", "size", "loss", "key_interval"])
+      result.rules.map(\.metric)
+        == ["frames", "duration", "fps", "size", "loss", "key_interval", "intact", "intact"])
   }
 
   @Test(
@@ -125,6 +128,7 @@ struct ExpectationTests {
       ("codec=h264 intact", "there are h264, h265"), ("codec=avc", "there are h264, h265"),
       ("audio=yes", "there are aac, opus, pcmu, pcma, g722, g726le, g726, l8, l16, l24, none"),
       ("frames>=3.5", "try a whole number"), ("frames>=-1", "try a whole number"),
+      ("intact>=101%", "such as 100%"), ("intact>=0.9", "a share of the frames"),
       ("loss<=2", "try 0.1% or 0.001"), ("loss<=1", "try 0.1%"), ("loss<=101%", "try 0.1%"),
       ("loss<=x%", "try 0.1%"), ("gap<=5", "try 0.5s, 500ms"),
       ("size>=1x1", "comparison"), ("size=1080p", "try 1920x1080"),

@@ -57,7 +57,11 @@ struct FleetTests {
       Mistake("cameras:\n  door: {quiet: true}", ":2:3: camera 'door' needs a source"),
       Mistake(
         "cameras:\n  a: {source: 'rtp://:0'}\n  a: {source: 'rtp://:0'}",
-        ":2:3: a key is there more than once"),
+        ":3:3: there is more than one 'a'"),
+      Mistake(
+        "cameras:\n  a:\n    source: rtp://:0\n    # a:\n    quiet: true\n    'source': rtp://:0",
+        ":6:5: there is more than one 'source'"),
+      Mistake("cameras: {a: {}, a: {}}", ":1:11: there is more than one 'a'"),
       Mistake(
         "cameras:\n  a:\n    source: rtp://:0\n    segmnt: 10m",
         ":4:5: camera 'a': Unknown option '--segmnt'. Did you mean '--segment'?"),

@@ -83,6 +83,10 @@ struct MistakeTests {
     #expect(try receiver.waitForExit() == 9)
     withExtendedLifetime(sender) {}
     #expect(receiver.standardError.contains(live), "\(receiver.standardError)")
+    if live.contains("video") {
+      let remedy = live.contains("MPEG-TS") ? "not rtp_mpegts" : "have the sender code H264, H265"
+      #expect(receiver.standardError.contains(remedy), "\(receiver.standardError)")
+    }
     let (status, said) = try run([capture, "-o", Scratch.path("y4m")])
     #expect(status == 9, "\(said)")
     #expect(said.contains(recorded), "\(said)")
@@ -118,6 +122,27 @@ struct MistakeTests {
     let words = receiver.standardError
     #expect(words.contains("payload type 96") && words.contains("--payload-type"), "\(words)")
     #expect(!words.contains("encrypted"), "\(words)")
+  }
+
+  @Test(
+    "a description that names another payload type than comes is named",
+    arguments: [([], 9), (["--timeout", "2"], 4)] as [([String], Int32)])
+  func describedPayloadType(options: [String], status: Int32) throws {
+    let description = try Scratch.path("sdp")
+    try "v=0\nm=video 5004 RTP/AVP 97\na=rtpmap:97 H264/90000\n".write(
+      toFile: description, atomically: true, encoding: .utf8)
+    let (receiver, port) = try CommandTests.listener(["--sdp", description] + options)
+    let sender = try RunningProcess(
+      Product.rtpSend, CommandTests.pattern + ["udp://127.0.0.1:\(port)"])
+    #expect(try receiver.waitForExit(within: 30) == status, "\(receiver.standardError)")
+    sender.send(signal: SIGTERM)
+    let words = receiver.standardError
+    #expect(
+      words.contains(
+        "packets have payload type 96, the session description names 97 for H264; "
+          + "--payload-type 96 overrules it"), "\(words)")
+    #expect(!words.contains("nothing lost") && !words.contains("encrypted"), "\(words)")
+    try sender.waitForExit()
   }
 
   @Test("sound alone is no success where pictures were wanted and their payload type is wrong")
@@ -423,6 +448,7 @@ struct MistakeTests {
   /// Each mistake has its own message with what to type instead.
   @Test(arguments: [
     ("missing.pcapng", 2, "No such file"), ("missing.mp4", 64, "there is no such file"),
+    ("missing.pcap.gz", 2, "No such file"),
     ("camera.example:5004", 64, "udp:// rtp:// rtsp://"), (":5004", 64, "how; put one of these"),
     ("/tmp", 2, "it is a directory"), ("/dev/null", 2, "neither a file nor a pipe"),
     ("", 64, "it is empty"),

@@ -81,6 +81,30 @@ struct PageTests {
     #expect(!browser.log.contains("exception"), "\(browser.log)")
   }
 
+  @Test func aSnapshotIsNotOlderThanWasAskedFor() throws {
+    let server = try RTSPSendTests.Server([("pattern", "a")], RTSPSendTests.small)
+    let receiver = try RunningProcess(
+      Product.rtpRecv, [server.url("a"), "--serve", "127.0.0.1:0"])
+    defer { receiver.send(signal: SIGKILL) }
+    let snapshot = try Self.address(of: receiver) + "cameras/camera/snapshot.jpg"
+    // Less than decoding takes, and more than passes before it for some of them.
+    let script = """
+      until curl -sfo /dev/null '\(snapshot)'; do sleep 0.1; done
+      for number in {1..30}; do
+        curl -so /dev/null -w '%{http_code} %header{x-picture-age}\\n' '\(snapshot)?max-age=0.02'
+      done
+      """
+    let asked = try RunningProcess("bash", ["-c", script])
+    #expect(try asked.waitForExit(within: 60) == 0)
+    let answers = String(decoding: asked.standardOutput, as: UTF8.self).split(separator: "\n")
+    #expect(answers.count == 30)
+    for answer in answers {
+      let parts = answer.split(separator: " ")
+      let isYoung = parts.count == 2 && parts[0] == "200" && Double(parts[1]) ?? 1 <= 0.02
+      #expect(isYoung || parts == ["503"], "\(answer)")
+    }
+  }
+
   @Test(
     "where WebCodecs is not to be had, other ways show the pictures", arguments: ["mse", "jpeg"])
   func fallback(way: String) throws {

@@ -106,8 +106,9 @@ struct PasswordTests {
         server.url(user: "viewer@"), environment: ["RTP_RECV_PASSWORD": Self.password]))
   }
 
-  /// What is typed, and the resulting exit status: the password, nothing, and Ctrl-C.
-  @Test("at a terminal", arguments: [("\(password)\n", 0), ("\u{4}", 3), ("\u{3}", 3)])
+  /// What is typed, and the resulting exit status: the password, nothing, and Ctrl-C, which ends
+  /// the run before it has begun.
+  @Test("at a terminal", arguments: [("\(password)\n", 0), ("\u{4}", 3), ("\u{3}", 14)])
   func atATerminal(typed: String, status: Int) throws {
     let server = try Self.server()
     let input = Pipe()

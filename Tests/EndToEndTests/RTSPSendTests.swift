@@ -216,6 +216,36 @@ struct RTSPSendTests {
     #expect(try server.stop() == 0)
   }
 
+  /// One of several films is silent.
+  @Test("the sound of files goes where there is some")
+  func soundOfSome() throws {
+    let (film, silent) = (try Self.film.get(), try Clip.h264.get())
+    let server = try Server([(film, "film"), (silent.path, "silent")], ["--audio", "copy"])
+    let counts = try ["film", "silent"].map { name in
+      let text = try FFmpeg.output(
+        ["-rtsp_transport", "tcp", "-i", server.url(name), "-t", "1", "-map", "0"]
+          + ["-c", "copy", "-f", "framehash", "-"])
+      return String(decoding: text, as: UTF8.self).split(separator: "\n")
+        .count { $0.hasPrefix("#codec_id") }
+    }
+    #expect(counts == [2, 1])
+    #expect(try server.stop() == 0)
+    let words = server.process.standardError
+    #expect(words.contains("there is no sound in \(silent.path); its pictures"), "\(words)")
+  }
+
+  @Test("the sound of files that have none is no sound")
+  func soundOfNone() throws {
+    let silent = try Clip.h264.get().path
+    let address = "rtsp://127.0.0.1:0"
+    let process = try RunningProcess(
+      Product.rtpSend,
+      [silent, "\(address)/a", silent, "\(address)/b", "--audio", "copy"])
+    #expect(try process.waitForExit() == 1)
+    let words = process.standardError
+    #expect(words.contains("there is no sound in \(silent) and in \(silent)"), "\(words)")
+  }
+
   @Test("a client that comes later may want the sound alone")
   func soundAlone() throws {
     let server = try Server([("pattern", "live")], ["--audio", "pcma"] + Self.small)

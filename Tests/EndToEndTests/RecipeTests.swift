@@ -135,6 +135,25 @@ struct RecipeTests {
     }
   }
 
+  @Test func theModelInTheReadmeSaysWhyNoFrameComes() throws {
+    let recipe = try #require(Self.recipes.first { $0.title == "A model in Python" })
+    let folder = try Scratch.path("model")
+    let programs = try Self.programs(in: folder)
+    var script = recipe.script
+    script.replace("rtsp://user@camera/stream", with: "rtsp://127.0.0.1:\(try FreePort.tcp())/off")
+    script.replace("wait(10)", with: "wait(2)")
+    let shell = try RunningProcess(
+      "bash", ["-c", "cd '\(folder)'\n\(script)"],
+      environment: [
+        "PATH": "\(programs):\(ProcessInfo.processInfo.environment["PATH"] ?? "")",
+        "PYTHONPATH": Self.root.appendingPathComponent("python").path,
+        "PYTHONDONTWRITEBYTECODE": "1",
+      ])
+    #expect(try shell.waitForExit(within: 30) == 0, "\(shell.standardError)")
+    let said = String(decoding: shell.standardOutput, as: UTF8.self)
+    #expect(said.contains("refuses the connection"), "\(said)\n\(shell.standardError)")
+  }
+
   @Test func theProgramInTheReadmeIsAmongTheExamples() throws {
     let program = Self.root.appendingPathComponent("Examples/Sources/first-frames/main.swift")
     let source = try String(contentsOf: program, encoding: .utf8)

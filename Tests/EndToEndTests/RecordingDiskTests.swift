@@ -158,6 +158,29 @@ struct RecordingDiskTests {
     }
   }
 
+  @Test(
+    "on a full file system, no file is named in which nothing is",
+    .enabled(if: mayMount, "file systems may not be mounted here"))
+  func filesThatAreNot() throws {
+    let (sender, address) = try RecordingTests.server(["--frames", "300"])
+    let folder = try TemporaryFolder()
+    let kept = try TemporaryFolder()
+    let script = #"""
+      mount -t tmpfs -o size=128k none "$1" || exit 1
+      "$0" "$2" -o "$1/cam.mp4" --verbose
+      status=$?
+      cp "$1"/* "$3" && exit $status
+      """#
+    let receiver = try RunningProcess(
+      "unshare",
+      ["-m", "bash", "-c", script, Product.rtpRecv, folder.path, "udp://\(address)", kept.path])
+    #expect(try receiver.waitForExit() == 6, "\(receiver.standardError)")
+    try sender.waitForExit()
+    let said = receiver.standardError.matches(of: #/what follows is in .*\/(cam[^\s]*)/#)
+    for match in said { #expect(kept.names.contains(String(match.1)), "\(match.1)") }
+    #expect(kept.names.contains("cam.mp4"))
+  }
+
   @Test("old segments are deleted, and nothing else")
   func retention() throws {
     let (sender, address) = try RecordingTests.server(["--frames", "300"])

@@ -85,4 +85,65 @@ struct StatisticsTests {
     try reader.waitForExit()
     #expect(try Statistics.lines(of: reader).count >= 1)
   }
+
+  /// Runs that between them write every key: pictures with sound, encrypted and judged; sound
+  /// alone, which has to be converted; and a server that is not there.
+  private static func lines() throws -> [Any] {
+    let key = try Scratch.path("key")
+    let material = Data(repeating: 1, count: 30).base64EncodedString()
+    try "AES_CM_128_HMAC_SHA1_80 \(material)".write(
+      toFile: key, atomically: true, encoding: .utf8)
+    chmod(key, 0o600)
+    let server = try RTSPSendTests.Server(
+      [("pattern", "live")], RTSPSendTests.small + ["--audio", "opus", "--srtp-key-file", key])
+    let soundServer = try RTSPSendTests.Server(
+      [("pattern", "live")], ["--audio", "g722", "--no-video"])
+    let none = try FreePort.tcp()
+    let runs = [
+      [
+        server.url("live"), "--rtsp-transport", "tcp", "--srtp-key-file", key, "--duration", "2",
+        "-o", try Scratch.path("mkv"), "-o", "shm:\(try Scratch.path("ring"))", "--pace",
+        "--expect", "frames>0",
+      ],
+      [
+        soundServer.url("live"), "--rtsp-transport", "tcp", "--duration", "1",
+        "-o", try Scratch.path("mp4"),
+      ],
+      ["tcp://127.0.0.1:\(none)", "--reconnect", "--timeout", "1"],
+    ]
+    return try runs.flatMap { arguments in
+      let receiver = try RunningProcess(Product.rtpRecv, arguments + ["--stats", "-"])
+      try receiver.waitForExit()
+      return try String(decoding: receiver.standardOutput, as: UTF8.self).split(separator: "\n")
+        .map { try JSONSerialization.jsonObject(with: Data($0.utf8)) }
+    }
+  }
+
+  /// The keys of `value`, which stands at `path`, as jq writes them.
+  private static func keys(in value: Any, at path: String = "") -> [String] {
+    if let list = value as? [Any] { return list.flatMap { keys(in: $0, at: path + "[]") } }
+    guard let object = value as? [String: Any] else { return [] }
+    return object.flatMap { name, value in
+      let path = path.isEmpty ? name : "\(path).\(name)"
+      // The first has those keys that something failed for, the second those of `delivery.damage`.
+      let isListed = ["delivery.decode_failures", "payload.damaged_access_units"].contains(path)
+      return [path] + (isListed ? [] : keys(in: value, at: path))
+    }
+  }
+
+  @Test("the guide has every key that is written, once, and no other")
+  func keysInTheGuide() throws {
+    let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+      .deletingLastPathComponent().deletingLastPathComponent()
+    let guide = try String(
+      contentsOf: root.appendingPathComponent("Documentation/Statistics.md"), encoding: .utf8)
+    let listed = guide.split(separator: "\n").filter { $0.hasPrefix("| `") }.flatMap { row in
+      let cell = row.dropFirst(2).prefix { $0 != "|" }
+      return cell.matches(of: #/`([^`]+)`/#).map { String($0.1) }
+    }
+    let written = Set(try Self.lines().flatMap { Self.keys(in: $0) })
+    #expect(written.subtracting(listed) == [])
+    #expect(Set(listed).subtracting(written) == [])
+    #expect(listed.count == Set(listed).count)
+  }
 }

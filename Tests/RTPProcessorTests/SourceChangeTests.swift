@@ -36,6 +36,30 @@ import Testing
     #expect(session.deliveredIdentities == packets.map(\.identity))
     #expect(session.statistics.sourceChanges == 1)
     #expect(session.discontinuities == 1)
+    // It is the same sender.
+    #expect(!session.deliveries.contains { $0.packet.beginsOtherSource })
+  }
+
+  /// Whether the sender is started again under another SSRC, or only its numbers begin anew.
+  @Test(arguments: [true, false])
+  func aSenderThatTakesThePlaceOfAnotherOneIsToldApart(isOther: Bool) {
+    var packets = Self.packetsOfBPictures(31)
+    var sender = VirtualSender(
+      sequence: 40_000, timestamp: 5_000_000, ssrc: isOther ? 0xB : packets[0].ssrc,
+      firstIdentity: 1_000)
+    var session = Self.session(of: packets)
+    session.run(for: .seconds(3))
+    let more = sender.packets(10)
+    for packet in more {
+      session.receive(packet)
+      session.run(for: .milliseconds(1))
+    }
+    session.run(for: .seconds(1))
+    packets += more
+    #expect(session.deliveredIdentities == packets.map(\.identity))
+    #expect(session.discontinuities == 2)
+    let beginnings = session.deliveries.filter { $0.packet.beginsOtherSource }.map(\.identity)
+    #expect(beginnings == (isOther ? [1_000] : []))
   }
 
   struct Stranger: Sendable {

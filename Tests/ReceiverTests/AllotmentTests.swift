@@ -67,6 +67,14 @@ struct AllotmentTests {
     #expect(answers == [false, true])
   }
 
+  @Test func unitsWithWhichDecodingCanBeginAreCounted() {
+    var allotment = allotment()
+    for isRandomAccess in [false, true, false] {
+      _ = allotment.take(unit(isRandomAccess: isRandomAccess))
+    }
+    #expect(allotment.statistics.keyUnits == 1)
+  }
+
   @Test func afterAFullQueueTheDecoderGetsNothingBeforeARandomAccessPoint() {
     var allotment = allotment()
     var areAdmitted = [allotment.admitToDecoder(unit())]

@@ -148,6 +148,21 @@ struct OutageLogTests {
     }
   }
 
+  @Test func whatIsMissingBetweenTwoSendersIsAGapThoughNothingWasConnectedAgain() {
+    var log = OutageLog(runStart: Self.at(100))
+    log.senderCame(at: Self.at(112.5), after: Self.at(110))
+    let statistics = log.statistics(at: Self.at(130))
+    #expect(statistics.withoutMedia == .seconds(2.5))
+    #expect((statistics.attempts, statistics.recoveries) == (0, 0))
+    #expect(statistics.outages.map(\.start) == [.seconds(10)])
+    #expect(statistics.outages.map(\.length) == [.seconds(2.5)])
+    #expect(statistics.outages.map(\.hasEnded) == [true])
+    guard case .mediaLost(after: .seconds(2.5))? = statistics.outages.first?.cause else {
+      Issue.record("\(statistics.outages)")
+      return
+    }
+  }
+
   @Test func beforeAnyMediaAnOutageBeginsWithTheRun() {
     var log = OutageLog(runStart: Self.at(100))
     log.connectionEnded(because: .ended, fault: .transient, lastMedia: nil)

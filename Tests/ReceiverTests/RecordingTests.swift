@@ -90,6 +90,60 @@ struct RecordingTests {
     }
   }
 
+  /// What is wanted of a recording, and where else it goes.
+  enum Limited: CaseIterable {
+    case decoded, copied, both
+    /// Nothing but a rate tells when the last frame comes.
+    case constantRate
+  }
+
+  @Test(
+    "of a recording, as much is taken in as brings the frames that are wanted, and no more",
+    arguments: Limited.allCases)
+  func frameLimit(_ limited: Limited) async throws {
+    let (datagrams, media) = try Self.recording(frames: 90)
+    let copy = try #require(OutputCatalogue.standard.format(named: "h264"))
+    var first: (UInt64, UInt64, DefragmentStatistics?, Data)?
+    // A read is taken in at once, however many pictures it brings.
+    for readSize in [1, 7, 50, 400, 2000] {
+      let folder = try TemporaryFolder()
+      let (report, frames, _) = try await Self.run(
+        .init(media: [media], datagrams: datagrams, clock: .recorded, readSize: readSize),
+        format: limited == .copied ? "h264" : nil
+      ) { configuration in
+        configuration.frameLimit = 30
+        configuration.constantRate = limited == .constantRate
+        guard limited == .copied || limited == .both else { return }
+        configuration.outputs = [
+          OutputRequest(argument: folder("copy.h264"), format: copy, policy: .block)
+        ]
+      }
+      guard case .framesReached = report.reason else {
+        Issue.record("\(report.reason)")
+        return
+      }
+      #expect(frames.count == (limited == .copied ? 0 : 30))
+      let stream = try #require(report.status.stream)
+      let output = (try? Data(contentsOf: URL(fileURLWithPath: folder("copy.h264")))) ?? Data()
+      #expect(output.isEmpty == (limited == .decoded || limited == .constantRate))
+      let now = (
+        stream.reception.received, report.status.delivery.accessUnits, stream.defragmentation,
+        output
+      )
+      #expect(now.0 > 0 && now.0 < datagrams.count)
+      // Of 90; a decoder hands out a picture a few access units later.
+      #expect((1..<60).contains(now.1))
+      #expect(stream.reception.isBalanced)
+      guard let first else {
+        first = now
+        continue
+      }
+      #expect((now.0, now.1) == (first.0, first.1))
+      #expect(now.2 == first.2)
+      #expect(now.3 == first.3)
+    }
+  }
+
   /// An hour of recorded silence, and a wait for a packet that is lost, take no time.
   @Test func pausesOfTheRecordingAreNotWaitedFor() async throws {
     let (datagrams, media) = try Self.recording(frames: 20)

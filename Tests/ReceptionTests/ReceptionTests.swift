@@ -376,6 +376,26 @@ import Testing
     #expect(pair.end == nil)
   }
 
+  @Test(
+    "what is missing between two senders is a gap; a new SSRC alone is none",
+    arguments: [40, 3000])
+  func anotherSender(milliseconds: Int) throws {
+    var pair = try Pair(
+      sender: VirtualSender(units: 100, seed: 1, at: Self.start), describes: [])
+    pair.drive(for: .seconds(4))
+    let former = pair.sender
+    pair.drive(for: .milliseconds(milliseconds) - .milliseconds(40))
+    let last = try #require(pair.reception.lastMediaOfRun)
+    let pause = milliseconds < 1000
+    pair.sender = VirtualSender(
+      units: 100, seed: 2, ssrc: 0xB,
+      firstNumber: former.nextNumber &+ (pause ? 0 : 20_000), at: pair.now)
+    pair.drive(for: .seconds(5))
+    #expect(pair.units.count > 190)
+    #expect(pair.gaps.map { $0.start } == (pause ? [] : [last]))
+    #expect(pair.gaps.allSatisfy { $0.start.advanced(by: .seconds(2)) < $0.end })
+  }
+
   // MARK: - Unusable media
 
   private static func packet(_ number: Int, type: UInt8, ssrc: UInt32 = 9) -> ByteBuffer {
@@ -407,6 +427,22 @@ import Testing
       return
     }
     #expect(abs(Self.start.duration(to: end.at) / .seconds(1) - seconds) < 0.1)
+  }
+
+  @Test("of what is not recognized, all payload types are named")
+  func allPayloadTypesAreNamed() throws {
+    let silent = VirtualSender(units: 1, seed: 1, at: .init(nanoseconds: .max))
+    var pair = try Pair(
+      sender: silent, carrier: Reception.Carrier(clock: .recorded), describes: [])
+    for number in 0..<40 {
+      pair.receive(Self.packet(number, type: number < 20 ? 103 : 120))
+      pair.drive(for: .milliseconds(20))
+    }
+    pair.carrierEnded()
+    guard case .connection(.unrecognizedMedia([103, 120]))? = pair.end?.end else {
+      Issue.record("\(String(describing: pair.end))")
+      return
+    }
   }
 
   @Test func theDurationCountsFromWhatCameWhateverItIs() throws {

@@ -6,6 +6,16 @@ import Testing
 
 /// Who may ask for what.
 struct AccessRulesTests {
+  @Test(
+    "where the page is served, as rtp-send's addresses are written",
+    arguments: [
+      (":9821", "0.0.0.0:9821"), ("[::1]:0", "[::1]:0"), ("camera:9800", "camera:9800"),
+      ("9800", nil), (":", nil), ("", nil),
+    ] as [(String, String?)])
+  func listenAddress(text: String, address: String?) {
+    #expect(ListenAddress(text).map { "\($0)" } == address)
+  }
+
   struct Asker: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let headers: [(String, String)]

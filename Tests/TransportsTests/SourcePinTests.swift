@@ -232,17 +232,59 @@ struct SourcePinTests {
     #expect(feed.pin.source == nil)
   }
 
-  @Test func aSenderThatIsStartedAgainIsTakenAfterFiveSeconds() {
+  /// Who is started again, how long that takes, and whether it has the SSRC of the former one.
+  @Test(
+    arguments: [
+      (otherPort, 1000, 2), (otherPort, 2000, 1), (stranger, 5000, 1), (stranger, 5000, 2),
+    ] as [(SocketAddress, Int64, UInt32)])
+  func aSenderThatIsStartedAgainIsTakenOnceTheFormerOneIsSilent(
+    newcomer: SocketAddress, milliseconds: Int64, ssrc: UInt32
+  ) {
+    for expectation in [SourcePin.Expectation.anyone, .hosts([Self.server, Self.stranger])] {
+      var feed = Feed(expecting: expectation)
+      _ = feed.send(1, from: Self.server)
+      _ = feed.send(2, from: Self.server)
+      feed.now = milliseconds - 1
+      #expect(feed.send(3, ssrc: ssrc, from: newcomer) == 0)
+      #expect(feed.send(4, ssrc: ssrc, from: newcomer) == 0)
+      feed.now = milliseconds
+      #expect(feed.send(5, ssrc: ssrc, from: newcomer) == 0)
+      #expect(feed.send(6, ssrc: ssrc, from: newcomer) == 2)
+      #expect(feed.pin.source == newcomer)
+      #expect(feed.pin.rebindings == 1)
+    }
+  }
+
+  @Test func twoSendersOfOneHostNeverAlternateWhileTheFirstOneSends() {
+    var feed = Feed(expecting: .anyone)
+    for number in 0..<100 as Range<UInt16> {
+      let delivered = feed.send(number, from: Self.server)
+      #expect(delivered == (number == 0 ? 0 : number == 1 ? 2 : 1))
+      guard number > 0 else { continue }
+      feed.now += 500
+      #expect(feed.send(number, ssrc: 2, from: Self.otherPort) == 0)
+      feed.now += 499
+    }
+    #expect(feed.pin.source == Self.server)
+  }
+
+  /// A second camera behind the same NAT, or the sound of the same program.
+  @Test func whoHasSentBesideTheSenderIsNoRestartOfIt() {
     var feed = Feed(expecting: .anyone)
     _ = feed.send(1, from: Self.server)
     _ = feed.send(2, from: Self.server)
-    feed.now = 4999
+    feed.now = 10
     #expect(feed.send(1, ssrc: 2, from: Self.otherPort) == 0)
-    #expect(feed.send(2, ssrc: 2, from: Self.otherPort) == 0)
-    feed.now = 5000
-    #expect(feed.send(3, ssrc: 2, from: Self.otherPort) == 0)
-    #expect(feed.send(4, ssrc: 2, from: Self.otherPort) == 2)
-    #expect(feed.pin.rebindings == 1)
+    feed.now = 20
+    #expect(feed.send(3, from: Self.server) == 1)
+    for number in 2..<50 as Range<UInt16> {
+      feed.now = 20 + Int64(number) * 100
+      #expect(feed.send(number, ssrc: 2, from: Self.otherPort) == 0)
+    }
+    #expect(feed.send(4, from: Self.server) == 1)
+    feed.now += 5000
+    #expect(feed.send(60, ssrc: 2, from: Self.otherPort) == 0)
+    #expect(feed.send(61, ssrc: 2, from: Self.otherPort) == 2)
   }
 
   @Test func aSourceSpecificListenerTakesItsHostOnly() {

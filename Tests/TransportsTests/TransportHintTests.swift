@@ -35,11 +35,46 @@ struct TransportHintTests {
     #expect(
       try hints(source, .news) { $0.kernelDropped = 3 }
         == ["the kernel dropped 3 datagrams: its buffer was full"])
-    for occasion in [.refusal, .otherTraffic, .news, .warning, .notRTP, .silence, .waiting]
+    for occasion in [
+      .refusal, .otherTraffic, .otherSender, .news, .warning, .notRTP, .silence, .waiting,
+    ]
       as [TransportHint.Occasion]
     {
       #expect(try hints(source, occasion).isEmpty, "\(occasion)")
     }
+  }
+
+  @Test func anotherSenderIsNamedWithItsAddress() throws {
+    func other(_ datagrams: UInt64, outlastsMedia: Bool = false) -> TransportCounters.OtherSender {
+      .init(address: "192.0.2.1:40000", datagrams: datagrams, outlastsMedia: outlastsMedia)
+    }
+    #expect(
+      try hints("rtp://:5004", .otherTraffic) {
+        ($0.foreignOrigin, $0.otherSender) = (3, other(2))
+      } == [
+        "3 datagrams came from other addresses than rtp://:5004, the last from 192.0.2.1:40000"
+      ])
+    #expect(
+      try hints("rtp://:5004", .otherSender, received: 9) {
+        $0.otherSender = other(263, outlastsMedia: true)
+      } == ["263 datagrams came from another sender, 192.0.2.1:40000, and were left out"])
+    // What came while the stream did is not why it stopped.
+    #expect(try hints("rtp://:5004", .otherSender, received: 9) { $0.otherSender = other(9) } == [])
+    #expect(
+      try hints("rtp://:5004", .warning, received: 9) { $0.otherSender = other(10) } == [
+        "10 datagrams came from another sender, 192.0.2.1:40000, and were left out; "
+          + "media is taken from one sender at a time"
+      ])
+    #expect(try hints("rtp://:5004", .warning, received: 9) { $0.otherSender = other(9) } == [])
+  }
+
+  @Test(
+    "who says hello to this machine, as one listens in FFmpeg, is told how to listen",
+    arguments: ["127.0.0.1", "0.0.0.0", "localhost", "[::1]"])
+  func ownAddress(host: String) throws {
+    let words = try hints("udp://\(host):5004", .refusal) { $0.refused = 2 }
+    #expect(words.first?.hasSuffix("to listen there, write rtp://:5004") == true, "\(words)")
+    #expect(try hints("udp://\(host):5004", .refusal).isEmpty)
   }
 
   @Test func aSmallerBufferThanWantedIsSaid() throws {

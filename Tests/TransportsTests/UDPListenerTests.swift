@@ -39,6 +39,8 @@ struct UDPListenerTests {
     #expect(Set(datagrams.compactMap(\.origin?.port)) == [sender.port])
     let counters = try await transport.counters { $0.foreignOrigin == 10 }
     #expect(counters.delivered == 50)
+    #expect(counters.otherSender?.datagrams == 9)
+    #expect(counters.otherSender?.address.hasSuffix(":\(stranger.port)") == true)
     #expect(counters.hellosSent + counters.heartbeatsSent == 0)
     transport.close()
     try await sender.close()

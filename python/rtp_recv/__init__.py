@@ -6,6 +6,7 @@
         while camera.wait(10):
             frame = camera.latest()
             print(frame.array.shape, frame.age)
+        print(camera.reason, camera.message)
 
 ``open`` starts rtp-recv for this program alone. ``Ring(path)`` reads what another rtp-recv serves
 with ``-o shm:PATH``, together with any number of other programs.

@@ -128,9 +128,14 @@ class Camera(Ring):
         self._started_at = time.monotonic()
         self._end_watch()
         os.ftruncate(self._messages.fileno(), 0)
-        self._process = subprocess.Popen(
-            self._command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            stderr=self._messages)
+        try:
+            self._process = subprocess.Popen(
+                self._command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                stderr=self._messages)
+        except FileNotFoundError as error:
+            raise FileNotFoundError(
+                error.errno, "there is no such program; program= is the path of rtp-recv",
+                self._command[0]) from None
         # If this program is killed or forgets to close, the pipe breaks.
         self._watch = subprocess.Popen(
             ["/bin/sh", "-c", _WATCH, str(self._process.pid), self._folder],

@@ -8,6 +8,7 @@ import errno
 import os
 import select
 import socket
+import stat
 import struct
 import time
 from types import TracebackType
@@ -278,8 +279,7 @@ class Ring:
             connection.connect(self.path)
         except OSError as error:
             connection.close()
-            error.filename = self.path
-            raise
+            raise OSError(error.errno, self._words(error), self.path) from None
         connection.setblocking(False)
         # Another writer counts from 1.
         self._memories = []
@@ -290,6 +290,16 @@ class Ring:
         self._poll.register(connection, select.POLLIN)
         self._was_connected = True
         self._has_ended = False
+
+    def _words(self, error: OSError) -> str:
+        """Why ``error`` keeps it from the ring."""
+        if error.errno == errno.ENOENT:
+            return "there is no ring of frames"
+        if error.errno == errno.ECONNREFUSED:
+            # Linux says the same of a file that is no socket.
+            is_socket = stat.S_ISSOCK(os.stat(self.path).st_mode)
+            return "nobody serves the ring" if is_socket else "this is no ring of frames"
+        return str(error.strerror)
 
     def _disconnect(self) -> None:
         if self._socket is not None:

@@ -64,6 +64,10 @@ class CameraTests(unittest.TestCase):
             self.assertEqual(camera.message, "no such stream")
         self.assertEqual(camera.message, "")
 
+    def test_a_program_that_is_missing_is_named_with_what_names_it(self):
+        with self.assertRaisesRegex(FileNotFoundError, "program=.*no-program"):
+            rtp_recv.open("source", program="no-program")
+
     def test_what_is_said_again_and_again_does_not_fill_the_disk(self):
         script = """
             head -c 3000000 /dev/zero | tr '\\0' '\\n' >&2

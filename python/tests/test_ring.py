@@ -268,11 +268,13 @@ class EndingTests(RingTestCase):
                 next(iter(ring))
 
     def test_nobody_serves(self):
-        with self.assertRaises(FileNotFoundError):
+        with self.assertRaisesRegex(FileNotFoundError, "there is no ring of frames"):
             Ring(self.path + "x")
         self.writer.leave()
-        with self.assertRaises(ConnectionRefusedError):
+        with self.assertRaisesRegex(ConnectionRefusedError, "nobody serves the ring"):
             Ring(self.path)
+        with self.assertRaisesRegex(OSError, "this is no ring of frames.*test_ring"):
+            Ring(__file__)
 
     def test_connecting_again_to_another_writer(self):
         with self.ring(reconnect=True) as ring:

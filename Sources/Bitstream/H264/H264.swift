@@ -10,6 +10,7 @@ public enum H264 {
     accessUnitDelimiter: [0x09, 0xF0],
     makeReader: { PictureReader() }, makeRecord: { configurationRecord(of: $0) },
     codecsParameter: { codecsParameter(of: $0) },
+    parameterSetNames: { parameterSetNames(of: $0) },
     withoutReordering: { withoutReordering($0) },
     unitType: { type(of: $0) }, unitName: { NALUnitType(rawValue: $0)?.name })
 

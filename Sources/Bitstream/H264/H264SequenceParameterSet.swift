@@ -159,7 +159,9 @@ extension H264 {
         let timeScale = try reader.bits(32)
         // A frame lasts two ticks, because a tick is a field's duration.
         let (doubled, overflow) = unitsInTick.multipliedReportingOverflow(by: 2)
-        if !overflow { format.frameRate = Rational(timeScale, doubled)?.reduced }
+        if !overflow {
+          format.frameRate = FormatDescription.frameRate(Rational(timeScale, doubled))
+        }
         _ = try reader.bit()
       }
       var hasParameters = false

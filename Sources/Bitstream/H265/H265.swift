@@ -11,6 +11,7 @@ public enum H265 {
     decoderTraits: [.allocatesMissingLater, .missesCutSlices, .misplacesMotion],
     makeReader: { PictureReader() }, makeRecord: { configurationRecord(of: $0) },
     codecsParameter: { codecsParameter(of: $0) },
+    parameterSetNames: { parameterSetNames(of: $0) },
     withoutReordering: { withoutReordering($0) },
     unitType: { type(of: $0) }, unitName: { NALUnitType(rawValue: $0)?.name })
 

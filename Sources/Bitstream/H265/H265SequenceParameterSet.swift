@@ -157,7 +157,7 @@ extension H265 {
       }
       if try reader.bit() {
         let unitsInTick = try reader.bits(32)
-        format.frameRate = Rational(try reader.bits(32), unitsInTick)?.reduced
+        format.frameRate = FormatDescription.frameRate(Rational(try reader.bits(32), unitsInTick))
       }
     }
 

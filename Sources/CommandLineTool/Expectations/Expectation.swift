@@ -15,6 +15,8 @@ struct Expectation: Sendable {
   enum Value: Sendable, Hashable {
     /// In the unit of the metric.
     case number(Double)
+    /// From 0 to 1: a share of all, where the metric is a number of them.
+    case share(Double)
     /// In lower case.
     case word(String)
   }

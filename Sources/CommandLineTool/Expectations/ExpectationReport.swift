@@ -7,6 +7,20 @@ struct ExpectationReport: Sendable {
     let measurement: Measurement
     /// `nil` if it could not be measured.
     let isMet: Bool?
+
+    /// What the measured value is: of a part, what it was compared as.
+    var kind: ExpectedMetric.Kind {
+      if case .share = rule.value { .share } else { rule.metric.kind }
+    }
+
+    /// The measured number, or the least that it can be; `nil` where it is none.
+    var number: Double? {
+      switch measurement {
+      case .number(let value), .atLeast(let value, _): value
+      case .part(let value, of: let all): kind == .share ? value / all : value
+      case .words, .unknown: nil
+      }
+    }
   }
 
   private let entries: [Entry]
@@ -48,14 +62,14 @@ struct ExpectationReport: Sendable {
         var object = JSONLine()
         object.add("rule", entry.rule.text)
         object.add("metric", entry.rule.metric.name)
-        switch entry.measurement {
-        case .number(let value), .atLeast(let value, _):
-          let kind = entry.rule.metric.kind
-          object.add("measured", Self.scaled(value, kind), digits: kind == .count ? 0 : 6)
-        case .words(let words): object.add("measured", words.joined(separator: ","))
-        case .unknown: object.add("measured", nil as String?)
+        if case .words(let words) = entry.measurement {
+          object.add("measured", words.joined(separator: ","))
+        } else {
+          object.add(
+            "measured", entry.number.map { Self.scaled($0, entry.kind) },
+            digits: entry.kind.isWhole ? 0 : 6)
         }
-        object.add("unit", entry.rule.metric.kind.unit)
+        object.add("unit", entry.kind.unit)
         object.add("held", entry.isMet)
         object.add("reason", entry.measurement.reason)
         return object
@@ -69,17 +83,17 @@ struct ExpectationReport: Sendable {
   }
 
   private static func shown(_ entry: Entry) -> String {
-    let kind = entry.rule.metric.kind
+    let figure = entry.number.map { shown($0, entry.kind) } ?? ""
     switch entry.measurement {
     case .words(let words): return words.joined(separator: ", then ")
     case .unknown(let reason): return reason
-    case .number(let value): return shown(value, kind)
-    case .atLeast(let value, _): return "at least " + shown(value, kind)
+    case .number, .part: return figure
+    case .atLeast: return "at least " + figure
     }
   }
 
   private static func shown(_ value: Double, _ kind: ExpectedMetric.Kind) -> String {
-    let digits = scaled(value, kind).formatted(digits: kind == .count ? 0 : 3)
+    let digits = scaled(value, kind).formatted(digits: kind.isWhole ? 0 : 3)
     // Of a rate, people read the name as the unit.
     return [digits, kind == .rate ? nil : kind.unit].compactMap(\.self).joined(separator: " ")
   }

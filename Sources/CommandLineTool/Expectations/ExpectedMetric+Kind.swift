@@ -3,6 +3,8 @@ extension ExpectedMetric {
   enum Kind: Sendable, Hashable {
     /// How many.
     case count
+    /// How many of the frames, or which share of them.
+    case part
     /// A part of the whole, from 0 to 1.
     case share
     /// In seconds.
@@ -22,14 +24,14 @@ extension ExpectedMetric {
     var comparisons: [Expectation.Comparison] {
       switch self {
       case .size, .name: [.equal, .notEqual]
-      case .count, .share, .time, .rate, .bitRate: Expectation.Comparison.allCases
+      case .count, .part, .share, .time, .rate, .bitRate: Expectation.Comparison.allCases
       }
     }
 
     /// The unit in which measured values are given; `nil` if there is none.
     var unit: String? {
       switch self {
-      case .count, .size, .name: nil
+      case .count, .part, .size, .name: nil
       case .share: "%"
       case .time: "s"
       case .rate: "1/s"
@@ -37,9 +39,13 @@ extension ExpectedMetric {
       }
     }
 
+    /// Whether measured values are whole numbers.
+    var isWhole: Bool { self == .count || self == .part }
+
     var examples: String {
       switch self {
       case .count: "a whole number"
+      case .part: "a whole number, or a share of the frames such as 100%"
       case .share: "0.1% or 0.001"
       case .time: "0.5s, 500ms or 5m"
       case .rate: "a number, such as 24"
@@ -52,9 +58,11 @@ extension ExpectedMetric {
     /// The value that `text` says; `nil` if it says none.
     func value(_ text: String) -> Expectation.Value? {
       switch self {
-      case .count: UInt32(text).map { .number(Double($0)) }
+      case .count: Self.count(text)
+      case .part where text.hasSuffix("%"): Self.share(text).map(Expectation.Value.share)
+      case .part: Self.count(text)
       case .rate: Self.number(text[...]).map { .number($0) }
-      case .share: Self.share(text)
+      case .share: Self.share(text).map(Expectation.Value.number)
       case .time: TimeSpan(text).map { .number($0.seconds) }
       case .bitRate: Self.quantity(text, in: Self.bitRates)
       case .size: Self.size(text)
@@ -62,12 +70,14 @@ extension ExpectedMetric {
       }
     }
 
+    private static func count(_ text: String) -> Expectation.Value? {
+      UInt32(text).map { .number(Double($0)) }
+    }
+
     /// A bare 1 is refused: who means one percent would get a rule that always holds.
-    private static func share(_ text: String) -> Expectation.Value? {
-      guard text.hasSuffix("%") else {
-        return number(text[...]).flatMap { $0 < 1 ? .number($0) : nil }
-      }
-      return number(text.dropLast()).flatMap { $0 <= 100 ? .number($0 / 100) : nil }
+    private static func share(_ text: String) -> Double? {
+      guard text.hasSuffix("%") else { return number(text[...]).flatMap { $0 < 1 ? $0 : nil } }
+      return number(text.dropLast()).flatMap { $0 <= 100 ? $0 / 100 : nil }
     }
 
     private static func quantity(

@@ -63,8 +63,8 @@ struct ExpectedMetric: Sendable {
 
   private static let conditions: [ExpectedMetric] =
     RawFrame.Condition.allCases.map { condition in
-      ExpectedMetric(name: "\(condition)", kind: .count) { run in
-        ofFrames(run) { .number(Double($0.conditions[condition] ?? 0)) }
+      ExpectedMetric(name: "\(condition)", kind: .part) { run in
+        ofFrames(run) { .part(Double($0.conditions[condition] ?? 0), of: Double($0.frames)) }
       }
     } + [
       ExpectedMetric(name: "freezes", kind: .count) { run in

@@ -2,6 +2,8 @@
 enum Measurement: Sendable, Hashable {
   /// In the metric's unit.
   case number(Double)
+  /// So many of more than 0 in all.
+  case part(Double, of: Double)
   /// No less than this; how much more is not known, for the reason given.
   case atLeast(Double, String)
   /// Every value that occurred.
@@ -16,7 +18,7 @@ enum Measurement: Sendable, Hashable {
   /// Why it could not be measured; `nil` if it was.
   var reason: String? {
     switch self {
-    case .number, .words: nil
+    case .number, .part, .words: nil
     case .atLeast(_, let reason), .unknown(let reason): reason
     }
   }
@@ -26,7 +28,10 @@ extension Expectation {
   /// Whether `measurement` is as expected; `nil` if it does not say.
   func isMet(by measurement: Measurement) -> Bool? {
     switch (measurement, value) {
-    case (.number(let measured), .number(let expected)):
+    case (.part(let measured, of: let all), .share(let expected)):
+      return compare(Self.rounded(measured / all), Self.rounded(expected))
+    case (.number(let measured), .number(let expected)),
+      (.part(let measured, _), .number(let expected)):
       return compare(Self.rounded(measured), Self.rounded(expected))
     case (.atLeast(let least, _), .number(let expected)):
       let (least, expected) = (Self.rounded(least), Self.rounded(expected))
@@ -39,7 +44,7 @@ extension Expectation {
       }
     case (.words(let found), .word(let expected)):
       return found.allSatisfy { ($0 == expected) == (comparison == .equal) }
-    case (.unknown, _), (.words, .number), (.number, .word), (.atLeast, .word):
+    case (.unknown, _), (.words, _), (.number, _), (.part, _), (.atLeast, _):
       return nil
     }
   }

@@ -99,7 +99,8 @@ struct FleetFile: Sendable {
     } catch let mistake as Mistake {
       throw Fault(path: path, place: mistake.place, words: mistake.words)
     } catch let error as YamlError {
-      throw Fault(path: path, place: error.place, words: error.words(about: text))
+      let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+      throw Fault(path: path, place: error.place(in: lines), words: error.words(about: lines))
     } catch {
       throw Fault(path: path, place: nil, words: "\(error)")
     }
@@ -219,9 +220,12 @@ struct FleetFile: Sendable {
     var names: Set<String> = []
     for key in mapping.keys {
       guard let name = key.string, !names.insert(name).inserted else { continue }
-      let quoted = isKey(name) || isName(name) ? "'\(name)'" : "of this key"
-      throw Mistake(place: Place(key), words: "there is more than one \(quoted)")
+      throw Mistake(place: Place(key), words: repetition(of: name))
     }
+  }
+
+  fileprivate static func repetition(of name: String) -> String {
+    "there is more than one " + (isKey(name) || isName(name) ? "'\(name)'" : "of this key")
   }
 
   private static func entries(_ mapping: Node.Mapping) throws -> [Entry] {
@@ -348,21 +352,43 @@ extension Node.Scalar {
 }
 
 extension YamlError {
-  /// Where the text is no YAML.
-  fileprivate var place: FleetFile.Place? {
+  /// Where the text of `lines` is no YAML.
+  fileprivate func place(in lines: [Substring]) -> FleetFile.Place? {
     switch self {
     case .scanner(_, _, let mark, _), .parser(_, _, let mark, _), .composer(_, _, let mark, _):
       FleetFile.Place(line: mark.line, column: mark.column)
-    case .duplicatedKeysInMapping(_, let context):
-      FleetFile.Place(line: context.mark.line, column: context.mark.column)
+    case .duplicatedKeysInMapping(let names, let context):
+      Self.second(
+        names.first ?? "",
+        behind: FleetFile.Place(line: context.mark.line, column: context.mark.column), in: lines)
     default: nil
     }
   }
 
-  /// What is wrong with `text`.
-  fileprivate func words(about text: String) -> String {
-    let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
-    guard case .scanner = self, let place, lines.indices.contains(place.line - 1) else {
+  /// Where the key `name` stands again that stands at `first`; `first` where it is on one line with
+  /// others.
+  private static func second(
+    _ name: String, behind first: FleetFile.Place, in lines: [Substring]
+  ) -> FleetFile.Place {
+    let indentation = max(first.column - 1, 0)
+    for (index, line) in lines.enumerated().dropFirst(first.line) {
+      let content = line.drop { $0 == " " }
+      guard !content.isEmpty, !content.hasPrefix("#") else { continue }
+      let depth = line.count - content.count
+      guard depth >= indentation else { break }
+      let bare = content.drop { "\"'".contains($0) }
+      let rest = bare.dropFirst(name.count).drop { "\"' ".contains($0) }
+      if depth == indentation, bare.hasPrefix(name), rest.hasPrefix(":") {
+        return FleetFile.Place(line: index + 1, column: first.column)
+      }
+    }
+    return first
+  }
+
+  /// What is wrong with the text of `lines`.
+  fileprivate func words(about lines: [Substring]) -> String {
+    guard case .scanner = self, let place = place(in: lines), lines.indices.contains(place.line - 1)
+    else {
       return problem
     }
     let line = lines[place.line - 1]
@@ -382,7 +408,7 @@ extension YamlError {
     case .scanner(_, let problem, _, _), .parser(_, let problem, _, _),
       .composer(_, let problem, _, _), .reader(let problem, _, _, _):
       problem
-    case .duplicatedKeysInMapping: "a key is there more than once"
+    case .duplicatedKeysInMapping(let names, _): FleetFile.repetition(of: names.first ?? "")
     default: "\(self)"
     }
   }

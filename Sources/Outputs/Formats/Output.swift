@@ -18,7 +18,7 @@ public protocol Output {
   /// The last record, when no more items will come.
   mutating func finish() -> OutputRecord?
 
-  /// The assumptions that had to be made so far.
+  /// What is to be known of what was written so far.
   var notes: [OutputNote] { get }
 }
 
@@ -94,10 +94,12 @@ public struct OutputRecord: Sendable {
   var byteCount: Int { pieces.reduce(0) { $0 + $1.byteCount } }
 }
 
-/// An assumption that an output had to make, because the stream does not say it.
+/// What those who read the files of an output should know, and nothing in the files says.
 public enum OutputNote: Sendable, Hashable {
   /// The file names this frame rate, because its header must name one.
   case assumedFrameRate(Rational)
+  /// The file names one frame rate, and the frames came at another, in frames per second.
+  case otherFrameRate(said: Double, shown: Double)
   /// RGB was made with the matrix of this code point (H.273 §8.3), because a matrix is needed.
   case assumedMatrix(UInt8)
   /// The samples are of this rate and number of channels, which nothing in the file says.

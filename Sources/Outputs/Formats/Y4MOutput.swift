@@ -30,10 +30,22 @@ struct Y4MOutput: Output {
   private static let assumedRate = Rational(25, 1)
 
   private var state = State.empty
-  private(set) var notes: [OutputNote] = []
+  private var assumption: OutputNote?
+  /// The rate that the header names, in frames per second.
+  private var headerRate: Double?
+  private var pace = FramePace()
+
+  /// A pipe gives its reader no other times than those of the header.
+  var notes: [OutputNote] {
+    let other = headerRate.flatMap { said in
+      pace.rate(otherThan: said).map { OutputNote.otherFrameRate(said: said, shown: $0) }
+    }
+    return [assumption, other].compactMap(\.self)
+  }
 
   mutating func record(for item: OutputItem) throws(OutputError) -> OutputRecord? {
     guard case .frame(let frame) = item else { return nil }
+    pace.note(frame.time)
     switch state {
     case .running:
       return OutputRecord(pieces: Self.pieces(of: frame))
@@ -44,12 +56,14 @@ struct Y4MOutput: Output {
         return nil
       }
       state = .running
+      headerRate = rate.value
       let header = try Self.header(for: frame, rate: rate)
       return OutputRecord(pieces: [.bytes(header)] + Self.pieces(of: frame))
     case .measuringRate(let first):
       state = .running
-      let header = try Self.header(
-        for: first, rate: Self.rate(from: first, to: frame) ?? assumeRate())
+      let rate = Self.rate(from: first, to: frame) ?? assumeRate()
+      headerRate = rate?.value
+      let header = try Self.header(for: first, rate: rate)
       return OutputRecord(
         pieces: [.bytes(header)] + Self.pieces(of: first) + Self.pieces(of: frame), items: 2)
     }
@@ -65,7 +79,7 @@ struct Y4MOutput: Output {
 
   /// The rate for a stream that neither names nor shows one; every header must name a rate.
   private mutating func assumeRate() -> Rational? {
-    if let rate = Self.assumedRate { notes = [.assumedFrameRate(rate)] }
+    assumption = Self.assumedRate.map { .assumedFrameRate($0) }
     return Self.assumedRate
   }
 

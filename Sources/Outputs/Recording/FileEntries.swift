@@ -9,23 +9,23 @@ import RTPWire
 struct FileEntries {
   /// When the last key picture was shown, or the first picture of all.
   private var lastKey: MediaTime?
-  /// The last complete parameter sets, which later pictures may need.
-  var sets: StreamSets? { known?.sets }
-  private var known: (codec: VideoCodec, sets: StreamSets)?
+  private var latest = LatestSets()
+
+  /// The parameter sets that came so far, the latest of each name: later pictures may need them.
+  var sets: StreamSets { latest.all }
 
   /// The parameter sets of `unit`.
-  mutating func noteSets(of unit: AccessUnit) -> StreamSets {
-    let own = StreamSets(in: unit)
-    if own.isComplete { known = (unit.codec, own) }
-    return own
-  }
+  mutating func noteSets(of unit: AccessUnit) -> StreamSets { latest.take(unit) }
+
+  /// The parameter sets that a file which begins with `unit` has to have in its header; `nil` if
+  /// they did not come.
+  func header(for unit: AccessUnit) -> StreamSets? { latest.sets(for: unit) }
 
   /// Whether a file can begin with `unit`, which comes next.
   mutating func isEntry(_ unit: AccessUnit) -> Bool {
     let isWhole = unit.integrity == .whole
     if lastKey == nil || isWhole && unit.isEntryPoint { lastKey = unit.time }
-    guard unit.isRandomAccess, isWhole, unit.format != nil,
-      unit.codec.parameterSetTypes.isEmpty || known?.codec == unit.codec, let lastKey
+    guard unit.isRandomAccess, isWhole, unit.format != nil, let lastKey, header(for: unit) != nil
     else { return false }
     return unit.isEntryPoint
       || unit.time.nanoseconds(since: lastKey) >= RecorderInput.patience.wholeNanoseconds

@@ -14,7 +14,7 @@ public enum FileReason: String, Sendable, Hashable, CaseIterable {
   case clockSet = "clock_set"
   /// The file is as long as files are to be.
   case time
-  /// The stream reorders more than it said, so the decoding times have to begin anew.
+  /// The stream reorders more than it said or showed, so the decoding times have to begin anew.
   case reordering
   /// A track came that the file does not have.
   case track
@@ -28,7 +28,7 @@ public enum FileReason: String, Sendable, Hashable, CaseIterable {
     case .outage: "nothing came for some time"
     case .clockSet: "the clock of this machine was set"
     case .time: "the file is as long as --segment says"
-    case .reordering: "the stream reorders pictures further than it said"
+    case .reordering: "the stream reorders pictures further than it had said or shown"
     case .track: "another track came"
     }
   }

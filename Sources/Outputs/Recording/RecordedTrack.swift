@@ -19,8 +19,8 @@ struct RecordedTrack {
   enum SampleForm: Hashable {
     /// As they came; libavformat converts them where its container wants that.
     case startCodes
-    /// Behind their lengths; units of these types are in the header alone.
-    case lengths(without: [UInt8])
+    /// Behind their lengths; the parameter sets that are given are in the header alone.
+    case lengths(without: StreamSets?)
   }
 
   /// libavcodec's name of the decoder.
@@ -38,7 +38,7 @@ struct RecordedTrack {
 
   var isOfPictures: Bool { if case .pictures = medium { true } else { false } }
 
-  /// The pictures of `codec`, decoded with `sets`, as `container` has them.
+  /// The pictures of `codec`, whose first one is decoded with `sets`, as `container` has them.
   init(
     _ codec: VideoCodec, sets: StreamSets, format: FormatDescription, timescale: UInt32,
     rate: Rational?, in container: Container
@@ -48,8 +48,7 @@ struct RecordedTrack {
     self.timescale = Int(timescale)
     if container.hasLengths, let record = codec.configurationRecord(of: sets.sets) {
       configuration = record
-      form = .lengths(
-        without: container.takesSetsFromHeader(of: codec) ? codec.parameterSetTypes : [])
+      form = .lengths(without: container.takesSetsFromHeader(of: codec) ? sets : nil)
     } else {
       configuration = sets.withStartCodes
     }

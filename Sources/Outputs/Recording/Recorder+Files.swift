@@ -11,9 +11,9 @@ extension Recorder {
     // describes: cameras describe it and send none, and the readers of pipes want to see something.
     let isComplete = input.track.isCurrent || hasBegun && input.track.sound == nil
     let isReady =
-      if let depth = depth(for: opening), isComplete {
-        opening.pictures > depth && rhythm.isKnown || opening.isLong
-      } else { opening.isLong }
+      if let depth = depth(for: opening) {
+        isComplete && opening.pictures > depth && rhythm.isKnown || opening.isLong
+      } else { opening.showsDepth }
     if isReady || opening.isFull { try open(opening) }
   }
 
@@ -24,10 +24,10 @@ extension Recorder {
     var file: RecordingFile
     do {
       file = try RecordingFile(
-        opening, depth: depth, rate: rhythm.rate, beside: refusal == nil ? input.track.sound : nil,
-        configuration)
+        opening, depth: depth, rate: rhythm.rate,
+        beside: refusal == nil ? input.track.current : nil, configuration)
     } catch {
-      guard input.track.sound != nil, refusal == nil else {
+      guard input.track.current != nil, refusal == nil else {
         return try refuse(opening.items, error)
       }
       do {
@@ -49,8 +49,8 @@ extension Recorder {
     state = .recording(file)
   }
 
-  /// Leaves out what no file can hold, such as pictures with more parameter sets than a header has
-  /// room for: one of them would otherwise end the recording.
+  /// Leaves out what no file can hold, such as sound that a container has no header for: one piece
+  /// of it would otherwise end the recording.
   mutating func refuse(_ items: Int, _ error: RecordingError) throws(RecordingError) {
     guard configuration.canContinue, case .cannotMux(let container, let reason) = error else {
       throw error
@@ -126,7 +126,7 @@ extension Recorder {
   /// Where the header alone has parameter sets, those of a key picture that is not whole are lost,
   /// and what needs them would be decoded with others, up to the next whole one.
   func loss(of own: StreamSets, in unit: AccessUnit) -> FileReason? {
-    guard own.isComplete || unit.isRandomAccess,
+    guard own.isComplete(for: unit.codec) || unit.isRandomAccess,
       configuration.container.takesSetsFromHeader(of: unit.codec)
     else { return nil }
     let sets: StreamSets? =

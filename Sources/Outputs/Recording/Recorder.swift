@@ -113,10 +113,13 @@ struct Recorder {
       input.append(unit)
     case .interruption:
       // A pipe goes on, with silence for what is missing.
-      input.interrupt(isContinued: !configuration.canContinue)
+      let isContinued = !configuration.canContinue
+      input.interrupt(isContinued: isContinued)
       try drain()
-      input.reconnect()
       try separate(because: .outage, at: nil)
+      input.reconnect(isContinued: isContinued)
+      // What comes next may be of another camera, whose parameter sets are all sent again.
+      if !isContinued { entries = FileEntries() }
     }
     try drain()
   }
@@ -195,12 +198,13 @@ struct Recorder {
     if isEntry { keys.note(unit.time) }
     switch takeState() {
     case .waiting:
-      guard isEntry, !isPausing else {
+      guard isEntry, !isPausing, let header = entries.header(for: unit) else {
         unfiled += 1
         return
       }
       var opening = RecordingOpening(
-        with: unit, sets: entries.sets ?? own, clockOffset: configuration.clock.offset())
+        with: unit, sets: entries.sets, header: header,
+        clockOffset: configuration.clock.offset())
       takeEarlySound(into: &opening)
       state = .opening(opening)
       try openIfReady()
@@ -270,7 +274,7 @@ struct Recorder {
   /// Why the file has to end before `unit`, with which another can begin; `nil` if it goes on.
   private func reasonToEnd(before unit: AccessUnit, with own: StreamSets) -> FileReason? {
     if case .opening(let opening) = state {
-      guard opening.isContinued(by: unit) else { return .parameters }
+      guard opening.isContinued(by: unit, with: own) else { return .parameters }
       guard configuration.canContinue else { return nil }
       return reasonToEnd(
         after: unit.time.nanoseconds(since: opening.first.time), clockOffset: opening.clockOffset)
@@ -286,7 +290,7 @@ struct Recorder {
     let age = file.age(at: unit.time.nanoseconds)
     if let reason = reasonToEnd(after: age, clockOffset: file.clockOffset) { return reason }
     // Sound that came too late for the file is in the next one.
-    if let sound = input.track.sound, sound != file.sound, refusal == nil { return .track }
+    if let sound = input.track.current, sound != file.sound, refusal == nil { return .track }
     return file.needsMoreDepth ? .reordering : nil
   }
 

@@ -74,7 +74,10 @@ struct RecorderInput {
   }
 
   /// Begins another connection, whose clocks may be others.
-  mutating func reconnect() {
+  ///
+  /// - Parameter isContinued: whether what comes next belongs to the same file.
+  mutating func reconnect(isContinued: Bool) {
+    if !isContinued { track.reconnect() }
     interleaver = Interleaver()
     (hasPictures, firstSound) = (false, nil)
     isSoundOnly = isSoundOnly && !hasSeenPictures

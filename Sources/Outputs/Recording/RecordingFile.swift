@@ -8,12 +8,12 @@ struct RecordingFile {
   /// The pictures of a file.
   struct Pictures {
     let codec: VideoCodec
-    /// The parameter sets in the header.
+    /// The parameter sets that it began with, in its header or in its first picture.
     let sets: StreamSets
     let timescale: UInt32
     /// How far they may be reordered.
     let depth: Int
-    let form: RecordedTrack.SampleForm
+    fileprivate var form: RecordedTrack.SampleForm
     /// The stream's time at which the file begins.
     fileprivate var base: Int64
     fileprivate var times: DecodingTimes
@@ -96,11 +96,8 @@ struct RecordingFile {
     let times = DecodingTimes(
       depth: depth, interval: interval, first: presentations.map { $0.subtractingSaturating(base) })
     let track = RecordedTrack(
-      key.codec, sets: opening.sets, format: format, timescale: timescale, rate: rate,
+      key.codec, sets: opening.header, format: format, timescale: timescale, rate: rate,
       in: setup.container)
-    if setup.container.hasMovieHeader, track.form == .startCodes {
-      try Self.check(track, for: setup)
-    }
     pictures = Pictures(
       codec: key.codec, sets: opening.sets, timescale: timescale, depth: depth, form: track.form,
       base: base, times: times)
@@ -129,23 +126,6 @@ struct RecordingFile {
     muxer = try Muxer(
       setup.container, tracks: [RecordedTrack(first.sound)], start: wallClock,
       canSeek: setup.canSeek)
-  }
-
-  /// Whether a header can describe `track`, for which there is no record.
-  ///
-  /// libavformat's muxer of MP4 does not say so, and leaves the description out, without which no
-  /// picture of the file can be decoded. That of Matroska, which needs the same one, says it.
-  private static func check(
-    _ track: RecordedTrack, for setup: Recorder.Configuration
-  ) throws(RecordingError) {
-    do throws(RecordingError) {
-      _ = try Muxer(
-        .matroska, tracks: [track], start: WallClockTime(nanoseconds: 0), canSeek: false)
-    } catch .cannotMux(_, let reason) {
-      throw .cannotMux(container: setup.container.name, reason: reason)
-    } catch .noMuxer {
-      // Then nothing is known of it.
-    } catch { throw error }
   }
 
   /// How long it plays, in seconds.
@@ -206,6 +186,10 @@ struct RecordingFile {
   ) throws(RecordingError) -> OutputRecord? {
     guard var pictures else { return nil }
     var place = pictures.times.place(unit.time.ticks.subtractingSaturating(pictures.base))
+    if case .lengths(let header?) = pictures.form, !header.contains(StreamSets(in: unit)) {
+      // What is not in the header is between the pictures, and so is what replaces it later.
+      pictures.form = .lengths(without: nil)
+    }
     self.pictures = pictures
     let following = next.flatMap { next in
       next.timescale == pictures.timescale
@@ -230,9 +214,9 @@ struct RecordingFile {
     switch form {
     case .startCodes:
       return sets.map { unit.bytes(with: $0) } ?? unit.bytes
-    case .lengths(let types):
+    case .lengths(let header):
       converted.clear(minimumCapacity: unit.bytes.readableBytes)
-      unit.write(lengthPrefixed: &converted, with: sets, without: types)
+      unit.write(lengthPrefixed: &converted, with: sets, without: header)
       return converted
     }
   }

@@ -29,6 +29,8 @@ final class RecordingFiles: OutputDestination {
   private var canContinue = true
   private var current: (path: String, start: WallClockTime?)?
   private var writer: RecordWriter?
+  /// The file in which the recording goes on, as long as that was not said.
+  private var continuation: String?
   private var records: [OutputRecord] = []
   private var lastSync = Instant.now
   /// The last name without a number behind it, and the number that it got.
@@ -223,7 +225,7 @@ final class RecordingFiles: OutputDestination {
       let made = try makeFile { number in
         opened + number == 0 ? first : OutputTarget.continuation(of: first, number: opened + number)
       }
-      if let current, opened + made.number > 0 { events.append(.continued(path: current.path)) }
+      if opened + made.number > 0 { continuation = current?.path }
       return made.file
     }
     current = (first, nil)
@@ -246,12 +248,22 @@ final class RecordingFiles: OutputDestination {
   private func flush() throws(OutputError) {
     guard !records.isEmpty, let writer else { return }
     let before = writer.items
-    defer { records = [] }
+    defer {
+      records = []
+      noteContinuation()
+    }
     try writer.write(records)
     if writer.items > before { isFailing = false }
     guard isFile, lastSync.duration(to: .now) >= Self.syncInterval else { return }
     try writer.sync()
     lastSync = .now
+  }
+
+  /// Says where the recording goes on, once something of it is there: a full disk takes nothing.
+  private func noteContinuation() {
+    guard let path = continuation, let writer, writer.bytes > 0 else { return }
+    events.append(.continued(path: path))
+    continuation = nil
   }
 
   private func end(_ ending: FileEnding) throws(OutputError) {
@@ -274,7 +286,7 @@ final class RecordingFiles: OutputDestination {
     if isFile, let writer, writer.bytes > 0 { try? writer.sync() }
     writtenBefore.items += writer?.items ?? 0
     writtenBefore.bytes += writer?.bytes ?? 0
-    writer = nil
+    (writer, continuation) = (nil, nil)
     records = []
     current = nil
     retention?.note(open: nil)

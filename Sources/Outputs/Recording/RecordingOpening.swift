@@ -5,16 +5,26 @@ import RTPWire
 
 /// The first pictures of a file, in decoding order.
 struct RecordingOpening {
-  /// How long the first pictures of a stream wait that does not say how it reorders.
+  /// How long the first pictures wait to see how they are reordered, and whether there is sound.
   static let learningTime = Duration.seconds(1)
+  /// How many pictures at least show how a stream reorders that does not say it.
+  ///
+  /// A pyramid over 32 pictures shows it with its seventh.
+  static let fewestToLearn = 8
+  /// The longest that pictures wait to show it.
+  static let longestLearning = Duration.seconds(5)
+  /// How long pictures may pause, while sound comes, before they are taken as they are.
+  static let longestPause = Duration.milliseconds(2500)
   /// The most that wait, in number and bytes.
   static let limit = 256
   static let byteLimit = 16 << 20
 
   /// The key picture.
   let first: AccessUnit
-  /// The parameter sets that it needs.
+  /// The parameter sets that came by then, with it or before.
   let sets: StreamSets
+  /// Those that it is decoded with.
+  let header: StreamSets
   /// How much UTC was ahead of the clock of arrivals when it came, in nanoseconds.
   let clockOffset: Int64
   /// In the order of their times.
@@ -24,12 +34,19 @@ struct RecordingOpening {
   /// Received units that it holds.
   private(set) var items = 1
   private var bytes: Int
-  /// Whether enough came to see how the pictures are reordered, and whether there is sound.
+  /// Whether the learning time has passed.
   private(set) var isLong = false
+  /// From the first picture to the latest one shown, and the longest time between two, in
+  /// nanoseconds.
+  private var newest: Int64 = 0
+  private var longestStep: Int64 = 0
+  /// From the first picture to the latest sound.
+  private var newestSound: Int64 = 0
 
-  init(with unit: AccessUnit, sets: StreamSets, clockOffset: Int64) {
+  init(with unit: AccessUnit, sets: StreamSets, header: StreamSets, clockOffset: Int64) {
     first = unit
     self.sets = sets
+    self.header = header
     self.clockOffset = clockOffset
     elements = [.picture(unit)]
     bytes = unit.bytes.readableBytes
@@ -42,12 +59,21 @@ struct RecordingOpening {
     elements.compactMap { if case .picture(let unit) = $0 { unit } else { nil } }
   }
 
+  /// Whether the pictures show how they are reordered: they are as many as that takes, and have
+  /// followed each other for the learning time, not counting the longest pause; or nobody waits for
+  /// more, because pictures are rare or sound alone comes.
+  var showsDepth: Bool {
+    let steady = newest.subtractingSaturating(longestStep)
+    return pictures >= Self.fewestToLearn && steady >= Self.learningTime.wholeNanoseconds
+      || newest >= Self.longestLearning.wholeNanoseconds
+      || newestSound.subtractingSaturating(newest) >= Self.longestPause.wholeNanoseconds
+  }
+
   var isFull: Bool { elements.count >= Self.limit || bytes >= Self.byteLimit }
 
-  /// Whether `unit`, a key picture, can be in the same file.
-  func isContinued(by unit: AccessUnit) -> Bool {
-    unit.codec == first.codec && unit.time.timescale == first.time.timescale
-      && sets.contains(StreamSets(in: unit))
+  /// Whether `unit`, a key picture that brings the parameter sets `own`, can be in the same file.
+  func isContinued(by unit: AccessUnit, with own: StreamSets) -> Bool {
+    unit.codec == first.codec && unit.time.timescale == first.time.timescale && sets.contains(own)
   }
 
   /// Adds `unit`, unless it is left out.
@@ -63,7 +89,10 @@ struct RecordingOpening {
     pictures += 1
     items += 1
     bytes += unit.bytes.readableBytes
-    noteSpan(unit.time.nanoseconds(since: first.time))
+    let time = unit.time.nanoseconds(since: first.time)
+    longestStep = max(longestStep, time.subtractingSaturating(newest))
+    newest = max(newest, time)
+    noteSpan(time)
     return true
   }
 
@@ -72,7 +101,8 @@ struct RecordingOpening {
     elements.append(.sound(sample))
     items += sample.items
     bytes += sample.bytes.readableBytes
-    noteSpan(sample.start.subtractingSaturating(first.time.nanoseconds))
+    newestSound = max(newestSound, sample.start.subtractingSaturating(first.time.nanoseconds))
+    noteSpan(newestSound)
   }
 
   private mutating func noteSpan(_ nanoseconds: Int64) {

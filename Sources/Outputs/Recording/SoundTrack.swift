@@ -54,9 +54,10 @@ struct SoundTrack {
     }
   }
 
-  /// What is recorded now; `nil` before the first unit.
+  /// What is recorded now, or was recorded of the last connection that had sound; `nil` before the
+  /// first unit.
   private(set) var sound: SoundDescription?
-  /// Whether it is that of the current connection; another one may bring other sound.
+  /// Whether it is that of the current connection; another one may bring other sound, or none.
   private(set) var isCurrent = false
   /// Why the sound cannot be recorded.
   private(set) var failure: String?
@@ -112,6 +113,9 @@ struct SoundTrack {
     return samples
   }
 
+  /// What is recorded of the current connection; `nil` before its first unit.
+  var current: SoundDescription? { isCurrent ? sound : nil }
+
   /// Takes note that the connection has ended.
   ///
   /// - Parameter isContinued: whether what comes next belongs to the same file, so that the time in
@@ -119,10 +123,12 @@ struct SoundTrack {
   /// - Returns: what the encoder still has for the file that ends.
   mutating func interrupt(isContinued: Bool) -> [Sample] {
     guard !isContinued else { return [] }
-    isCurrent = false
     filling.restart()
     return finish()
   }
+
+  /// Takes note that what comes next belongs to another connection and another file.
+  mutating func reconnect() { isCurrent = false }
 
   /// `unit` as it came, after the silence that belongs before it.
   private mutating func copies(of unit: SoundUnit, at start: Int64) -> [Sample] {

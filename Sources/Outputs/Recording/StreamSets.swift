@@ -2,68 +2,108 @@ import Bitstream
 import Defragment
 import NIOCore
 
-/// The parameter sets that come with a key picture, without start codes and trailing zeros.
+/// Parameter sets without start codes and trailing zeros, one of each name.
 ///
 /// Each type precedes those that refer to it. Cameras repeat them, and some, as Reolink's do, add
 /// zeros at the end.
 struct StreamSets: Sendable, Hashable {
   let sets: [ByteBuffer]
-  /// The same, to look them up: a picture may have a thousand.
+  /// The same, to look them up.
   private let known: Set<ByteBuffer>
 
-  /// The sets in `unit`, each once.
-  init(in unit: AccessUnit) {
-    let types = unit.codec.parameterSetTypes
-    var sets: [ByteBuffer] = []
-    var known: Set<ByteBuffer> = []
-    for type in types {
-      for part in unit.units where part.type == type && part.isWhole {
-        var bytes = unit.bytes(of: part)
-        while bytes.readableBytesView.last == 0 { bytes.moveWriterIndex(to: bytes.writerIndex - 1) }
-        if known.insert(bytes).inserted { sets.append(bytes) }
-      }
-    }
+  init(_ sets: [ByteBuffer]) {
     self.sets = sets
-    self.known = known
-    isComplete = types.allSatisfy { type in unit.units.contains { $0.type == type && $0.isWhole } }
+    known = Set(sets)
   }
 
-  /// Whether every type that decoding needs is there.
-  let isComplete: Bool
+  /// Those of `codec` that have these names.
+  init(_ named: [ParameterSetNames.Name: ByteBuffer], of codec: VideoCodec) {
+    self.init(
+      codec.parameterSetTypes.flatMap { type in
+        named.filter { $0.key.type == type }.sorted { $0.key.identifier < $1.key.identifier }
+          .map(\.value)
+      })
+  }
+
+  /// The sets in `unit`; of those with one name the last, because it replaces the others.
+  init(in unit: AccessUnit) { self.init(unit.parameterSets, of: unit.codec) }
 
   /// Whether all of `others` are among these.
   func contains(_ others: StreamSets) -> Bool { others.known.isSubset(of: known) }
 
-  /// All of them with start codes.
-  var withStartCodes: ByteBuffer {
-    var bytes = ByteBuffer()
-    for set in sets {
-      bytes.writeBytes(AnnexB.startCode)
-      bytes.writeImmutableBuffer(set)
+  func contains(_ set: ByteBuffer) -> Bool { known.contains(set) }
+
+  /// Whether every type that decoding needs is there.
+  func isComplete(for codec: VideoCodec) -> Bool {
+    codec.parameterSetTypes.allSatisfy { type in
+      sets.contains { codec.type(of: NALUnitHead(of: $0)) == type }
     }
-    return bytes
   }
+
+  /// All of them with start codes.
+  var withStartCodes: ByteBuffer { AnnexB.stream(of: sets) }
 }
 
 extension AccessUnit {
+  /// Its parameter sets by name, without trailing zeros; malformed ones are none.
+  ///
+  /// Longer ones than streams have are none either (``ParameterSets/maximumLength``).
+  var parameterSets: [ParameterSetNames.Name: ByteBuffer] {
+    var found: [ParameterSetNames.Name: ByteBuffer] = [:]
+    for part in units where isParameterSet(part) {
+      let set = bytes(ofSet: part)
+      if let name = name(of: set) { found[name] = set }
+    }
+    return found
+  }
+
+  private func name(of set: ByteBuffer) -> ParameterSetNames.Name? {
+    codec.parameterSetNames(of: set)?.own
+  }
+
+  private func isParameterSet(_ part: NALUnit) -> Bool {
+    part.isWhole && part.length <= ParameterSets.maximumLength
+      && codec.parameterSetTypes.contains(part.type)
+  }
+
+  private func bytes(ofSet part: NALUnit) -> ByteBuffer {
+    var set = bytes(of: part)
+    while set.readableBytesView.last == 0 { set.moveWriterIndex(to: set.writerIndex - 1) }
+    return set
+  }
+
+  /// What has to come before its own units, so that a decoder that knows `header` knows all of
+  /// `sets`: all of them if any is missing, because one that refers to another follows it.
+  private func missing(of sets: StreamSets, besides header: StreamSets? = nil) -> [ByteBuffer] {
+    let own = Set(units.filter(isParameterSet).map(bytes(ofSet:)))
+    let isComplete = sets.sets.allSatisfy { own.contains($0) || header?.contains($0) == true }
+    return isComplete ? [] : sets.sets
+  }
+
   /// Writes its units into `sample`, each behind its length (ISO/IEC 14496-15 §4.3.3).
   ///
-  /// Units of `types` are left out. A key picture whose stream does not repeat them gets `sets`.
+  /// - Parameters:
+  ///   - sample: where to.
+  ///   - sets: what a decoder has to know, where the unit begins a file: what it lacks of them
+  ///     comes first.
+  ///   - header: the sets that are in the header alone, its own among them.
   func write(
-    lengthPrefixed sample: inout ByteBuffer, with sets: StreamSets?, without types: [UInt8]
+    lengthPrefixed sample: inout ByteBuffer, with sets: StreamSets?, without header: StreamSets?
   ) {
-    let added = sets.map { StreamSets(in: self).isComplete ? [] : $0.sets } ?? []
+    let added = sets.map { missing(of: $0, besides: header) } ?? []
     let place = units.first?.type == codec.accessUnitDelimiterType ? 1 : 0
     for (index, unit) in units.enumerated() {
       if index == place { for set in added { sample.write(behindLength: set) } }
-      if !types.contains(unit.type) { sample.write(behindLength: bytes(of: unit)) }
+      if header != nil, isParameterSet(unit), name(of: bytes(ofSet: unit)) != nil { continue }
+      sample.write(behindLength: bytes(of: unit))
     }
   }
 
-  /// The bytes of a key picture with the parameter sets that it needs, which its stream may not
-  /// repeat: they follow the delimiter, if there is one.
+  /// Its bytes with `sets`, which a decoder has to know: what it lacks of them follows the
+  /// delimiter, if there is one.
   func bytes(with sets: StreamSets) -> ByteBuffer {
-    guard !StreamSets(in: self).isComplete else { return bytes }
+    let added = missing(of: sets)
+    guard !added.isEmpty else { return bytes }
     let delimiter = units.first { $0.type == codec.accessUnitDelimiterType }
     let place = delimiter.map { $0.offset + $0.length } ?? 0
     var rest = bytes
@@ -71,7 +111,7 @@ extension AccessUnit {
       return bytes
     }
     var whole = start
-    whole.writeImmutableBuffer(sets.withStartCodes)
+    whole.writeImmutableBuffer(AnnexB.stream(of: added))
     whole.writeImmutableBuffer(rest)
     return whole
   }

@@ -31,16 +31,19 @@ enum Snapshot {
     func age(at time: Instant?) -> Double {
       time.map { $0.duration(to: .now) / .seconds(1) } ?? .infinity
     }
-    let newest = group.units.last?.sent.lastArrival
-    guard newest == nil || age(at: newest) <= greatestAge else {
-      return .unavailable(
-        "the newest picture is \(age(at: newest).formatted(digits: 1)) s old")
+    func tooOld(_ age: Double) -> Answer {
+      .unavailable("the newest picture is \(age.formatted(digits: 1)) s old")
+    }
+    // What is too old already is not decoded.
+    if let newest = group.units.last?.sent.lastArrival, age(at: newest) > greatestAge {
+      return tooOld(age(at: newest))
     }
     do throws(Failure) {
       let picture = try await last(of: group, in: box, onEvent: onEvent)
-      var headers = [
-        (name: "X-Picture-Age", value: age(at: picture.lastArrival).formatted(digits: 3))
-      ]
+      // Decoding takes its time, and the last frame may be an earlier picture.
+      let age = age(at: picture.lastArrival)
+      guard age <= greatestAge else { return tooOld(age) }
+      var headers = [(name: "X-Picture-Age", value: age.formatted(digits: 3))]
       if let time = picture.captureTime { headers.append(("X-Capture-Time", "\(time)")) }
       return Answer(contentType: "image/jpeg", body: picture.bytes, headers: headers)
     } catch { return .unavailable("\(error)") }

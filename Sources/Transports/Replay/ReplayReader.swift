@@ -95,7 +95,7 @@ final class ReplayReader: @unchecked Sendable {
         length += bytes.readableBytes
         reader.append(bytes)
         while let recording = try reader.next() {
-          found.receive(recording) { survey.observe($0) }
+          found.receive(recording, { survey.observe($0) }, cut: { survey.noteCut($0) })
         }
         if isEnough(survey, length) { return (survey, found, isCut: false) }
       }

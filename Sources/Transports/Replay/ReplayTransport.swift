@@ -111,7 +111,7 @@ extension TransportKind {
         ReplayTransport(path: source, configuration: options.recordings, on: eventLoop)
       },
       describe: { source, options, _ in try await listing(ofRecording: source, options) })
-    kind.endings = [".pcap", ".pcapng", ".cap", ".rtpdump", ".rtp4"]
+    kind.endings = [".pcap", ".pcapng", ".cap", ".rtpdump", ".rtp4"].flatMap { [$0, $0 + ".gz"] }
     // A framed file may have any name.
     kind.recognizes = { file, options in
       options.framed.framing != nil && file.kind != .pipe

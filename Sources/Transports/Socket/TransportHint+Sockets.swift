@@ -21,6 +21,12 @@ extension TransportHint {
         + "\(wanted / 1024) KiB asked for, so bursts may be dropped; "
         + "try: sudo sysctl net.core.rmem_max=\(wanted)"
     },
+    TransportHint(.warning) { situation in
+      guard let other = situation.counters.otherSender, other.datagrams >= fewestOfSender,
+        situation.received > 0
+      else { return nil }
+      return "\(leftOut(other)); media is taken from one sender at a time"
+    },
     TransportHint(.news) { situation in
       let dropped = situation.counters.kernelDropped
       guard dropped > 0 else { return nil }
@@ -55,8 +61,23 @@ extension TransportHint {
       let foreign = situation.counters.foreignOrigin
       guard foreign > 0 else { return nil }
       return "\(foreign.counted("datagram")) came from other addresses than \(situation.source)"
+        + (situation.counters.otherSender.map { ", the last from \($0.address)" } ?? "")
+    },
+    TransportHint(.otherSender) { situation in
+      guard let other = situation.counters.otherSender, other.outlastsMedia,
+        other.datagrams >= fewestOfSender
+      else { return nil }
+      return leftOut(other)
     },
   ]
+
+  /// Fewer datagrams of another sender may be strays.
+  private static let fewestOfSender: UInt64 = 10
+
+  private static func leftOut(_ other: TransportCounters.OtherSender) -> String {
+    "\(other.datagrams.counted("datagram")) came from another sender, \(other.address), and "
+      + (other.datagrams == 1 ? "was" : "were") + " left out"
+  }
 
   /// The hints of connections that bring the media, to URLs with one of `schemes`.
   static func ofConnections(_ schemes: [String]) -> [TransportHint] {

@@ -14,8 +14,9 @@ internal import RTPWire
 /// - If nothing is known, the first source to prove itself is accepted.
 /// - After that, everything else is refused. After ``rebindingSilence``, the same host may continue
 ///   from another port with the same SSRC and continuing numbers: a NAT gave the sender a new port.
-/// - A listener that knows no host may also accept an entirely new sender after
-///   ``replacementSilence``: FFmpeg sends from another port with another SSRC in each run.
+/// - A listener may also accept an entirely new sender: FFmpeg sends from another port with another
+///   SSRC in each run. One of the same host that was not heard before is accepted after
+///   ``restartSilence``, any other after ``replacementSilence``.
 struct SourcePin: Sendable {
   enum Expectation: Sendable, Hashable {
     case peer(SocketAddress)
@@ -54,6 +55,8 @@ struct SourcePin: Sendable {
   private var other: (ssrc: UInt32, number: SequenceNumber)?
   /// Least recently active first.
   private var candidates: [Candidate] = []
+  /// Who sent beside the accepted source, and since when; the latest last.
+  private var bystanders: [(origin: SocketAddress, first: Instant)] = []
   /// RTCP that came before any source was accepted, oldest first.
   private var earlyReports: [Datagram] = []
 
@@ -68,7 +71,10 @@ struct SourcePin: Sendable {
       note(datagram)
       return .accepted
     }
-    guard isEligible(origin, now: datagram.arrival) else { return .foreign }
+    guard isEligible(origin, now: datagram.arrival) else {
+      noteBystander(origin, at: datagram.arrival)
+      return .foreign
+    }
     return consider(datagram, from: origin)
   }
 
@@ -148,15 +154,29 @@ struct SourcePin: Sendable {
       case .hosts, .others: return isPermitted(origin)
       }
     }
+    guard let source else { return false }
     let silence = lastMedia.nanoseconds(to: now)
-    if silence >= Self.replacementSilence {
-      switch expectation {
-      case .hosts, .others: return isPermitted(origin)
-      case .peer: break
-      }
+    let isSameHost = origin.isSameHost(as: source)
+    guard expectation.allowsReplacement else {
+      return isSameHost && silence >= Self.rebindingSilence
     }
-    guard silence >= Self.rebindingSilence, let source else { return false }
-    return origin.isSameHost(as: source)
+    guard isPermitted(origin) else { return false }
+    guard isSameHost else { return silence >= Self.replacementSilence }
+    return silence >= (isBystander(origin) ? Self.rebindingSilence : Self.restartSilence)
+  }
+
+  /// Notes that `origin`, which is not the accepted source, sends.
+  mutating func noteBystander(_ origin: SocketAddress, at now: Instant) {
+    guard !bystanders.contains(where: { $0.origin == origin }) else { return }
+    if bystanders.count == Self.maximumCandidates { bystanders.removeFirst() }
+    bystanders.append((origin, now))
+  }
+
+  /// Whether `origin` already sent while the accepted source did: a second camera behind the same
+  /// NAT is no restart of the first.
+  private func isBystander(_ origin: SocketAddress) -> Bool {
+    guard let lastMedia else { return false }
+    return bystanders.contains { $0.origin == origin && $0.first < lastMedia }
   }
 
   /// Whether the session description's filter, if any, permits `origin`.
@@ -234,7 +254,11 @@ struct SourcePin: Sendable {
     let silence = lastMedia.nanoseconds(to: now)
     if silence >= Self.replacementSilence, expectation.allowsReplacement { return true }
     guard let former = [last, other].compactMap(\.self).first(where: { $0.ssrc == packet.ssrc })
-    else { return false }
+    else {
+      // Only a sender of the same host is eligible by now.
+      return expectation.allowsReplacement && !isBystander(origin)
+    }
+    guard silence >= Self.rebindingSilence else { return false }
     // The sender continued while the path was down, so the gap grows with the silence.
     let seconds = Int(clamping: silence / 1_000_000_000)
     let ahead = Int(SourceProof.greatestDropout).multipliedReportingOverflow(by: seconds)
@@ -245,7 +269,12 @@ struct SourcePin: Sendable {
 
   /// Nanoseconds without media after which the same host may continue from another port.
   static let rebindingSilence: Int64 = 2_000_000_000
-  /// Nanoseconds without media after which a listener accepts an entirely new sender.
+  /// Nanoseconds without media after which a listener accepts an entirely new sender of the same
+  /// host.
+  ///
+  /// Networks pause for half of that, and what the new sender sends meanwhile is lost.
+  static let restartSilence: Int64 = 1_000_000_000
+  /// The same for one of another host.
   static let replacementSilence: Int64 = 5_000_000_000
   /// The most sources on probation; the least recently active one makes room.
   static let maximumCandidates = 8
@@ -295,7 +324,7 @@ private struct Candidate: Sendable {
 
 extension Datagram {
   /// The header of the RTP packet that it is; `nil` if it is RTCP or not RTP at all.
-  fileprivate var mediaHeader: RTPHeader? {
+  var mediaHeader: RTPHeader? {
     if let header { return header }
     guard !RTCPPacket.recognizes(bytes) else { return nil }
     return try? RTPHeader(parsing: bytes)

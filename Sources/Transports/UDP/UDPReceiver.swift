@@ -48,6 +48,8 @@ final class UDPReceiver: TrackReceiver {
   /// The origin of RTCP on its port.
   private var controlSource: SocketAddress?
   private var lastArrival = Instant(nanoseconds: .min)
+  /// Who last sent media that was left out: how much of it came together, and when the last.
+  private var other: (origin: SocketAddress, datagrams: UInt64, last: Instant)?
 
   /// The messages of a client to its server, and their schedule.
   struct Hello {
@@ -140,6 +142,11 @@ final class UDPReceiver: TrackReceiver {
     counters.rebindings = pin.rebindings
     if sink != nil { noteKernelDrops(in: &counters) }
     counters.localAddress = ports.media.localAddress?.endpoint
+    counters.otherSender = other.map { other in
+      TransportCounters.OtherSender(
+        address: other.origin.endpoint, datagrams: other.datagrams,
+        outlastsMedia: pin.lastMedia.map { $0 < other.last } ?? false)
+    }
     return counters
   }
 
@@ -224,15 +231,25 @@ final class UDPReceiver: TrackReceiver {
       deliver(datagram)
     case .held: break
     case .latched(let datagrams):
+      if other?.origin == origin { other = nil }
       for datagram in datagrams { deliver(datagram) }
     case .foreign:
       if pin.awaits(origin, on: datagram.channel, now: datagram.arrival), noteContent(of: datagram)
       {
         count.notRTP += 1
       } else {
-        count.foreignOrigin += 1
+        leaveOut(datagram, from: origin)
       }
     }
+  }
+
+  /// Counts a datagram of an address that is not the sender's.
+  private func leaveOut(_ datagram: borrowing Datagram, from origin: SocketAddress) {
+    count.foreignOrigin += 1
+    // Port scanners and the like send something else.
+    guard datagram.channel == .media, datagram.mediaHeader != nil else { return }
+    let former = other?.origin == origin ? other?.datagrams ?? 0 : 0
+    other = (origin, former + 1, datagram.arrival)
   }
 
   /// Notes what kind of datagram this is if it is not RTP, once per kind; returns whether that is
@@ -249,14 +266,15 @@ final class UDPReceiver: TrackReceiver {
   /// Lets the sink decide what is genuine, because appearance proves nothing.
   private func receiveProtected(_ datagram: Datagram, from origin: SocketAddress) {
     guard pin.mayAuthenticate(datagram.channel, from: origin, now: datagram.arrival) else {
-      count.foreignOrigin += 1
-      return
+      pin.noteBystander(origin, at: datagram.arrival)
+      return leaveOut(datagram, from: origin)
     }
     count.delivered += 1
     count.deliveredBytes += UInt64(datagram.bytes.readableBytes)
     guard sink?.admit(datagram) == true else { return }
     if datagram.channel == .control { controlSource = origin }
     pin.noteAuthentic(datagram, from: origin)
+    if other?.origin == pin.source { other = nil }
     noteMedia(datagram)
   }
 

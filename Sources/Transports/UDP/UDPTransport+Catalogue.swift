@@ -9,7 +9,7 @@ extension TransportKind {
       SourceForm("udp://HOST:PORT", "say hello to HOST:PORT, receive what it sends back")
     ]
     kind.counters = TransportCounter.ofSockets + TransportCounter.ofHello
-    kind.hints = TransportHint.ofSockets + TransportHint.ofHello
+    kind.hints = TransportHint.ofHello + TransportHint.ofSockets
     kind.options = DeclaredOption.ofHello + DeclaredOption.ofSockets
     kind.scopes = [OptionScope("udp://", toolOptions: ["--feedback", "--timeout"])]
     return kind

@@ -456,4 +456,27 @@ import Testing
     #expect(disk.files.first?.ending?.reason == .reordering)
     #expect(disk.files.count <= 4)
   }
+  @Test(
+    "a pause follows the first picture of a stream that does not say how it reorders",
+    arguments: Container.recordings)
+  func pauseBehindTheFirst(_ container: Container) throws {
+    let clip = Clip(
+      name: "GOPs", frames: 60, encoder: ["-bf", "2", "-g", "30", "-sc_threshold", "0"],
+      h264Parameters: "open-gop=0:b-adapt=0")
+    let units = try clip.timedUnits(of: clip.encoded()).enumerated().map {
+      $0 > 0 ? $1.moved(by: .seconds(2)) : $1
+    }
+    let disk = try VirtualDisk.record(units, as: container)
+    #expect(disk.files.map(\.ending?.frames) == [60])
+    let folder = try TemporaryFolder()
+    try Data(disk.files[0].bytes).write(to: folder.url("a." + container.name))
+    let times = try Probe(folder("a." + container.name)).packets.map {
+      try #require(Double($0["pts_time"] ?? ""))
+    }
+    #expect(times.count == units.count)
+    for (time, unit) in zip(times, units) {
+      // Matroska counts milliseconds.
+      #expect(abs(time - times[0] - Double(unit.time.ticks) / 90_000) < 0.0011)
+    }
+  }
 }

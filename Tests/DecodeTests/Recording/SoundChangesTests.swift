@@ -65,6 +65,37 @@ struct SoundChangesTests {
     #expect(disk.files.map(\.ending?.reason) == [.outage, .end])
   }
 
+  @Test(
+    "a file behind an outage has no track of sound if its connection has none",
+    arguments: Container.recordings)
+  func noSound(_ container: Container) throws {
+    let (pictures, sound) = (try Sound.pictures(60), Sound.clicks(seconds: 2))
+    let silent = pictures.map { OutputItem.unit($0.moved(by: .seconds(10))) }
+    let items = Sound.merged(pictures, sound) + [.interruption] + silent
+    let disk = try VirtualDisk.record(items: items, as: container)
+    #expect(disk.files.map(\.ending?.reason) == [.outage, .end])
+    #expect(disk.files.map(\.ending?.frames) == [60, 60])
+    let folder = try TemporaryFolder()
+    for (number, file) in disk.files.enumerated() {
+      let path = try Self.path(file, in: folder, container)
+      let tracks = try RunningProcess.output(
+        of: "ffprobe", ["-v", "error", "-show_entries", "stream=codec_type", path])
+      let hasSound = String(decoding: tracks, as: UTF8.self).contains("codec_type=audio")
+      #expect(hasSound == (number == 0))
+    }
+  }
+
+  /// The first file waits for more pictures when the connection ends.
+  @Test("a short connection keeps its sound", arguments: Container.recordings)
+  func shortConnection(_ container: Container) throws {
+    let items =
+      Sound.merged(try Sound.pictures(12), Sound.clicks(seconds: 1)).prefix(30) + [.interruption]
+    let disk = try VirtualDisk.record(items: Array(items), as: container)
+    let file = try #require(disk.files.first)
+    let folder = try TemporaryFolder()
+    #expect(try !Sound.clickTimes(Self.path(file, in: folder, container)).isEmpty)
+  }
+
   @Test("a run that ends in an outage has no file of sound", arguments: Container.recordings)
   func endInOutage(_ container: Container) throws {
     let items = Sound.merged(try Sound.pictures(60), Sound.clicks(seconds: 2)) + [.interruption]

@@ -179,10 +179,10 @@ extension AccessUnit {
 
   /// With zeros behind its parameter sets.
   var withZeros: AccessUnit {
-    rewritten { bytes, isSet in bytes + (isSet ? [0, 0, 0] : []) }
+    rewritten { bytes, isSet in [bytes + (isSet ? [0, 0, 0] : [])] }
   }
 
-  var withoutSets: AccessUnit { rewritten { bytes, isSet in isSet ? nil : bytes } }
+  var withoutSets: AccessUnit { rewritten { bytes, isSet in isSet ? [] : [bytes] } }
 
   func at(_ time: MediaTime, arriving arrival: Instant, integrity: Integrity = .whole) -> AccessUnit
   {
@@ -202,35 +202,32 @@ extension AccessUnit {
     return changed(bytes: bytes, units: units + [filler])
   }
 
-  /// With so many more sequence parameter sets, all of them different.
+  /// With so many more sequence parameter sets, and picture parameter sets of its own sequence,
+  /// whose identifiers go round.
   func withMoreSets(_ count: Int) -> AccessUnit {
-    let type = codec.parameterSetTypes[0]
-    guard let first = units.first(where: { $0.type == type }) else { return self }
-    let set = Array(self.bytes(of: first).readableBytesView)
-    var bytes = bytes
-    var units = units
-    for number in 0..<count {
-      let (high, low) = number.quotientAndRemainder(dividingBy: 255)
-      var new: [UInt8] = set
-      new.append(UInt8(low + 1))
-      new.append(UInt8(high + 1))
-      bytes.writeBytes([0, 0, 0, 1])
-      units.append(NALUnit(offset: bytes.readableBytes, length: new.count, type: type))
-      bytes.writeBytes(new)
+    rewritten { bytes, isSet in
+      guard isSet else { return [bytes] }
+      let set = ByteBuffer(bytes: bytes)
+      let isPicture = codec.type(of: NALUnitHead(of: set)) == codec.parameterSetTypes.last
+      let more = (0..<count).map {
+        set.numbered($0 % 255 + 1, sequence: isPicture ? 0 : $0 % 31 + 1, in: codec)
+      }
+      return [bytes] + more.map { Array($0.readableBytesView) }
     }
-    return changed(bytes: bytes, units: units)
   }
 
   /// With what `change` makes of each NAL unit, given whether it is a parameter set.
-  private func rewritten(_ change: ([UInt8], Bool) -> [UInt8]?) -> AccessUnit {
+  func rewritten(_ change: ([UInt8], Bool) -> [[UInt8]]) -> AccessUnit {
     var bytes = ByteBuffer()
     var units: [NALUnit] = []
     for unit in self.units {
       let isSet = codec.parameterSetTypes.contains(unit.type)
-      guard let new = change(Array(self.bytes(of: unit).readableBytesView), isSet) else { continue }
-      bytes.writeBytes([0, 0, 0, 1])
-      units.append(NALUnit(offset: bytes.writerIndex, length: new.count, type: unit.type))
-      bytes.writeBytes(new)
+      for new in change(Array(self.bytes(of: unit).readableBytesView), isSet) {
+        bytes.writeBytes([0, 0, 0, 1])
+        let type = codec.type(of: NALUnitHead(of: ByteBuffer(bytes: new)))
+        units.append(NALUnit(offset: bytes.writerIndex, length: new.count, type: type))
+        bytes.writeBytes(new)
+      }
     }
     return changed(bytes: bytes, units: units)
   }

@@ -153,7 +153,7 @@ private struct ReceivingSession {
         try require(!isOver, "it ends twice")
         isOver = true
       case .finished: isFinished = true
-      case .holdReading, .gather, .mediaBegan: break
+      case .holdReading, .gather, .mediaBegan, .senderCame: break
       }
     }
   }

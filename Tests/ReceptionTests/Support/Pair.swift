@@ -28,6 +28,7 @@ struct Pair {
   /// How often it was asked to say when there is room.
   private(set) var roomRequests = 0
   private(set) var mediaBegan: Instant?
+  private(set) var gaps: [(start: Instant, end: Instant)] = []
   private(set) var end: (end: Reception.End, at: Instant)?
   private(set) var isFinished = false
   /// Whether the decoder has more waiting than it should, if that is to be reported.
@@ -139,6 +140,11 @@ struct Pair {
     perform()
   }
 
+  mutating func enoughCame() {
+    reception.enoughCame()
+    perform()
+  }
+
   mutating func setCrowded(_ isCrowded: Bool) {
     self.isCrowded = isCrowded
     reception.roomAwaited(isCrowded: isCrowded, at: now)
@@ -179,6 +185,7 @@ struct Pair {
       case .holdReading(let isHeld): holds.append(isHeld)
       case .gather(let time): gatherings.append((time, now))
       case .mediaBegan(let time): mediaBegan = time
+      case .senderCame(let time, let last): gaps.append((last, time))
       case .ended(let end):
         if self.end != nil { Issue.record("ended twice") }
         self.end = (end, now)

@@ -24,6 +24,13 @@ struct DissectionTests {
     return bytes
   }
 
+  /// A header of IEEE 802.11 up to the number of the frame.
+  private static func wireless(_ control: [UInt8]) -> [UInt8] {
+    control + [0, 0] + [UInt8](repeating: 2, count: 18) + [0x10, 0]
+  }
+
+  private static let snap: [UInt8] = [0xAA, 0xAA, 3, 0, 0, 0]
+
   static let frames: [Frame] = [
     Frame(testDescription: "Ethernet", link: 1, bytes: FrameBytes.ethernet(v4)),
     Frame(testDescription: "Ethernet, padded", link: 1, bytes: FrameBytes.ethernet(v4, padding: 9)),
@@ -48,6 +55,45 @@ struct DissectionTests {
     Frame(testDescription: "raw IPv6", link: 229, bytes: v6),
     Frame(testDescription: "BSD loopback", link: 0, bytes: behind([2, 0, 0, 0], v4)),
     Frame(testDescription: "OpenBSD loopback", link: 108, bytes: behind([0, 0, 0, 30], v6)),
+    Frame(testDescription: "PPP", link: 9, bytes: behind([0, 0x21], v4)),
+    Frame(testDescription: "PPP in HDLC", link: 50, bytes: behind([0xFF, 3, 0, 0x57], v6)),
+    Frame(testDescription: "PPP with short protocols", link: 9, bytes: behind([0x21], v4)),
+    Frame(
+      testDescription: "NFLOG", link: 239,
+      bytes: behind(
+        [2, 0, 0, 1] + [8, 0, 1, 0, 8, 0, 3, 0] + [5, 0, 10, 0, 0, 0, 0, 0]
+          + [UInt8(4 + v4.readableBytes), 0, 9, 0], v4)),
+    Frame(
+      testDescription: "NFLOG of a machine of the other byte order", link: 239,
+      bytes: behind(
+        [10, 0, 0, 1] + [0, 8, 0, 1, 0x86, 0xDD, 3, 0]
+          + [0, UInt8(4 + v6.readableBytes), 0, 9], v6)),
+    Frame(
+      testDescription: "ERF", link: 197,
+      bytes: behind(
+        [UInt8](repeating: 1, count: 8) + [2, 4, 0, 100, 0, 0, 0, 80, 0, 0],
+        FrameBytes.ethernet(v4, tags: [0x8100]))),
+    Frame(
+      testDescription: "ERF with more headers", link: 197,
+      bytes: behind(
+        [UInt8](repeating: 1, count: 8) + [0x82, 4, 0, 100, 0, 0, 0, 80]
+          + [0x83, 0, 0, 0, 0, 0, 0, 0] + [0x04, 0, 0, 0, 0, 0, 0, 0] + [0, 0],
+        FrameBytes.ethernet(v6, type: 0x86DD))),
+    Frame(
+      testDescription: "Wi-Fi", link: 127,
+      bytes: behind(
+        [0, 0, 8, 0, 0, 0, 0, 0] + wireless([0x08, 0x02]) + snap + [8, 0], v4)),
+    Frame(
+      testDescription: "Wi-Fi with quality, a fourth address, and a padded header", link: 127,
+      bytes: behind(
+        [0, 0, 25, 0, 3, 0, 0, 0x80, 0, 0, 0, 0, 0, 0, 0, 0] + [UInt8](repeating: 0, count: 8)
+          + [0x20] + wireless([0x88, 0x03]) + [UInt8](repeating: 3, count: 6) + [5, 0] + snap
+          + [0x86, 0xDD], v6)),
+    Frame(
+      testDescription: "Wi-Fi with a header that is filled up", link: 127,
+      bytes: behind(
+        [0, 0, 9, 0, 2, 0, 0, 0, 0x20] + wireless([0x88, 0x01]) + [5, 0] + [0, 0] + snap + [8, 0],
+        v4)),
     Frame(
       testDescription: "IPv6 with extension headers", link: 101,
       bytes: FrameBytes.ipv6(
@@ -119,7 +165,18 @@ struct DissectionTests {
     #expect(packets.isEmpty)
     #expect(
       statistics.summary == "4 packets (1 TCP, 1 other protocols over IP, 1 not IP, 1 malformed)")
-    #expect(Self.dissect([Self.v4], link: 127).statistics.unsupportedLink == 1)
+    #expect(Self.dissect([Self.v4], link: 105).statistics.unsupportedLink == 1)
+  }
+
+  /// A beacon, data that are encrypted, none, a part, and several packets in one frame.
+  @Test(
+    arguments: [[0x80, 0], [0x08, 0x42], [0x48, 0x02], [0x08, 0x06], [0x88, 0x02]] as [[UInt8]])
+  func whatOfWirelessIsNoPacketIsCounted(control: [UInt8]) {
+    let frame = Self.behind(
+      [0, 0, 8, 0, 0, 0, 0, 0] + Self.wireless(control) + [0x80, 0] + Self.snap + [8, 0], Self.v4)
+    let (packets, statistics) = Self.dissect([frame], link: 127)
+    #expect(packets.isEmpty)
+    #expect(statistics.otherThanIP == 1)
   }
 
   /// Headers with random bytes, of every link and protocol: the result is always counted.

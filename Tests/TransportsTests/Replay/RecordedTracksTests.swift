@@ -198,6 +198,17 @@ struct RecordedTracksTests {
     #expect((flow.packets, flow.repeated, flow.lost) == (180, 90, 10))
   }
 
+  /// What is recorded without its end came, and only the rest of it is missing in the file.
+  @Test func whatIsRecordedOnlyInPartIsNotLost() async throws {
+    let frames = (0..<100).filter { $0 % 10 != 5 }.map { index in
+      let frame = Self.frame(Self.packet(index, ssrc: 0xA, type: 0, ticks: index * 16), to: 5004)
+      let length = frame.readableBytes - (index % 10 == 7 ? 8 : 0)
+      return frame.getSlice(at: frame.readerIndex, length: length) ?? frame
+    }
+    let flow = try #require(try await listing(RecordingBytes.pcap(frames)).first?.flow)
+    #expect((flow.packets, flow.lost) == (80, 10))
+  }
+
   /// All packets of a key have one timestamp, as those of a picture have (RFC 4733 §2.2).
   @Test func keysOfATelephoneAreNoVideo() async throws {
     let frames = (0..<40).map {

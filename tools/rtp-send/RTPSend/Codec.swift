@@ -52,6 +52,19 @@ public enum Codec: String, Sendable, CaseIterable {
     case picture
   }
 
+  /// Whether `unit` can be sent: it has a header, and a type that RTP has left to NAL units.
+  ///
+  /// Types 0 and 24 … 31 of H.264 are reserved or payload structures (RFC 6184 §5.2), and so are
+  /// types 48 … 63 of H.265 (RFC 7798 §4.2): Dolby Vision has its own layer in 28 and 62, which
+  /// would arrive as fragments or as nothing that is known.
+  public func canSend(_ unit: ByteBuffer) -> Bool {
+    switch (self, type(of: unit)) {
+    case (_, nil): false
+    case (.h264, .some(1...23)), (.h265, .some(0...47)): true
+    default: false
+    }
+  }
+
   /// Whether `unit` is a slice at which decoding can begin: an IDR or IRAP picture.
   public func isRandomAccess(_ unit: ByteBuffer) -> Bool {
     switch (self, type(of: unit)) {

@@ -1,4 +1,6 @@
+import Foundation
 import NIOCore
+import RTPWire
 import TestSupport
 import Testing
 
@@ -169,6 +171,52 @@ import Testing
   /// Each mode with each codec for which it exists.
   static let modes = Codec.allCases.flatMap { codec in
     Packetization.allCases.filter { (try? $0.check(for: codec)) != nil }.map { (codec, $0) }
+  }
+
+  /// Dolby Vision has a layer of its own in type 28 of H.264, which would arrive as fragments.
+  @Test(arguments: modes)
+  func unitsOfTypesThatRTPReservesAreLeftOut(codec: Codec, packetization: Packetization) throws {
+    func unit(_ type: UInt8, _ length: Int) -> ByteBuffer {
+      let head = codec == .h264 ? [0x60 | type] : [type << 1, 1]
+      return ByteBuffer(bytes: head + [UInt8](repeating: 7, count: length))
+    }
+    let reserved: [UInt8] = codec == .h264 ? [0] + Array(24...31) : Array(48...63)
+    for length in [5, 3000] {
+      let others = reserved.map { unit($0, length) }
+      let own = unit(1, 50)
+      var packetizer = packetization.packetizer(for: codec, payloadLimit: 1400, aggregates: true)
+      var alone = packetization.packetizer(for: codec, payloadLimit: 1400, aggregates: true)
+      func access(_ units: [ByteBuffer]) -> SourceAccessUnit {
+        SourceAccessUnit(
+          units: units, presentationTicks: 0, decodingTicks: 0, isRandomAccess: false)
+      }
+      let payloads = packetizer.packetize(access(others + [own] + others)) + packetizer.finish()
+      #expect(payloads == alone.packetize(access([own])) + alone.finish())
+      #expect(payloads.last?.marker == true)
+      #expect(others.allSatisfy { !codec.canSend($0) } && codec.canSend(own))
+    }
+  }
+
+  /// Nothing tells a receiver of them, so the sender's report does.
+  @Test func unitsThatAreLeftOutAreCounted() throws {
+    let folder = try TemporaryFolder()
+    let file = folder.url("clip.h264")
+    try FFmpeg.makeClip(file, frames: 3, ["-c:v", "libx264", "-bf", "0"])
+    // Behind the last slice, it belongs to the last picture.
+    try (Data(contentsOf: file) + [0, 0, 1, 0x7C, 1, 2, 3, 0, 0, 1, 0x7E, 4]).write(to: file)
+    let stream = RTPStream.Configuration(ssrc: 1, initialSequence: 0, initialTimestamp: 0)
+    let feed = PacketFeed.Configuration(recipe: .file(path: file.path), stream: stream)
+    var configuration = SenderConfiguration(feed: feed, destination: .send(host: "::1", port: 9))
+    configuration.pacing = .unpaced
+    var run = try StreamRun(
+      configuration, unixNanoseconds: { 0 }, clock: { Instant(nanoseconds: 0) })
+    let now = Instant(nanoseconds: 1_000_000_000)
+    while !run.isFinished {
+      while run.next(at: now) != nil {}
+      try run.prepare()
+    }
+    let report = run.report(at: now)
+    #expect(report.frames == 3 && report.refusedUnits == 2)
   }
 
   @Test(arguments: modes)

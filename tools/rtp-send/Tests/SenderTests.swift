@@ -170,6 +170,13 @@ import Testing
   ]) func otherDestinationsAreRefused(url: String) {
     #expect(throws: SendError.self) { try Destination(url) }
   }
+
+  /// FFmpeg sends to such, and rtp-recv listens there.
+  @Test(arguments: ["rtp://127.0.0.1:5004", "RTP://127.0.0.1:5004/", "rtp://127.0.0.1:5004?ttl=1"])
+  func whereAReceiverListensIsCalledUDP(url: String) {
+    let error = #expect(throws: SendError.self) { try Destination(url) }
+    #expect("\(error, default: "")".contains("write udp://127.0.0.1:5004"))
+  }
 }
 
 /// FFmpeg as the receiver: our SDP describes the stream, and our BYE ends it.

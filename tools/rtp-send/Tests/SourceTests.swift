@@ -40,6 +40,71 @@ import Testing
     }
   }
 
+  /// Two recordings in one file, of two sizes: the header has the sets of the first.
+  @Test(arguments: [(Codec.h264, "avc1"), (.h264, "avc3"), (.h265, "hvc1"), (.h265, "hev1")])
+  func setsThatChangeInAFileAreSentAsTheyAre(codec: Codec, entry: String) async throws {
+    let folder = try TemporaryFolder()
+    let options =
+      codec == .h264
+      ? ["-c:v", "libx264", "-bf", "0"]
+      : ["-c:v", "libx265", "-x265-params", "log-level=none:bframes=0"]
+    var joined = Data()
+    for size in ["320x180", "256x144"] {
+      joined += try FFmpeg.made(
+        ["-f", "lavfi", "-i", "testsrc2=size=\(size):rate=30", "-frames:v", "10"] + options,
+        ending: codec.rawValue)
+    }
+    let stream = folder.url("joined.\(codec.rawValue)")
+    try joined.write(to: stream)
+    let file = folder.url("joined.mp4")
+    _ = try await FFmpeg.run(
+      ["-r", "30", "-i", stream.path, "-c", "copy", "-tag:v", entry, file.path])
+    func sets(_ file: URL) throws -> [[ByteBuffer]] {
+      try read(file).map { $0.units.filter { codec.parameterSet($0) != nil } }
+    }
+    let (sent, own) = (try sets(file), try sets(stream))
+    #expect(own.count == 20 && !own[10].isEmpty && own[0] != own[10])
+    #expect(sent == own)
+  }
+
+  /// A recorder that says of each picture that it is shown three seconds after it is decoded.
+  @Test(arguments: ["mp4", "mov", "ts"])
+  func picturesLeaveWithTheirSoundWhateverTheFileAddsToTheirTimes(ending: String) async throws {
+    let folder = try TemporaryFolder()
+    let plain = folder.url("plain.mp4")
+    _ = try await FFmpeg.run(
+      ["-f", "lavfi", "-i", "testsrc2=size=320x180:rate=30:duration=3", "-f", "lavfi", "-i"]
+        + ["sine=duration=3"] + Self.h264 + ["-c:a", "aac", plain.path])
+    func file(_ name: String, _ options: [String]) async throws -> URL {
+      let file = folder.url("\(name).\(ending)")
+      _ = try await FFmpeg.run(["-i", plain.path, "-c", "copy"] + options + [file.path])
+      return file
+    }
+    let usual = try await file("usual", [])
+    let delayed = try await file("delayed", ["-bsf:v", "setts=pts=PTS:dts=DTS-3/TB"])
+    func times(_ file: URL) throws -> (sent: [Int64], shown: [Int64], sound: Int64, length: Int64) {
+      let (units, sound) = (
+        try read(file), try SoundFileSource(path: file.path, clockDeviation: 0)
+      )
+      let clock = MediaClock(rate: sound.format.clockRate)
+      let first = try #require(try sound.next().element)
+      let start = MediaClock.video.ticks(of: clock.nanoseconds(of: first.decodingTicks))
+      return (
+        units.map { $0.decodingTicks - start }, units.map { $0.presentationTicks - start }, start,
+        try SourceRecipe.duration(ofFile: file.path)
+      )
+    }
+    let (expected, found) = (try times(usual), try times(delayed))
+    // Formats round to milliseconds or more exactly.
+    func agree(_ one: [Int64], _ other: [Int64], within ticks: Int64) -> Bool {
+      one.count == other.count && zip(one, other).allSatisfy { abs($0 - $1) <= ticks }
+    }
+    #expect(agree(found.shown, expected.shown, within: 90))
+    #expect(agree(found.sent, expected.sent, within: 90), "\(found.sent) \(expected.sent)")
+    #expect(agree([found.length], [expected.length], within: 1_000_000))
+    #expect(zip(found.sent, found.shown).allSatisfy { $0 <= $1 })
+  }
+
   /// AVI has no times but those of decoding, and libavformat gives them as others in H.265.
   @Test(arguments: [h264, h265])
   func whatHasNoTimesIsShownInTheOrderOfItsCounts(options: [String]) async throws {

@@ -168,7 +168,10 @@ struct RTPSendCommand: AsyncParsableCommand {
     case .validationFailure:
       let name = type.configuration.commandName ?? ""
       // ArgumentParser takes the value of an unknown option for the source.
-      let unknown = KnownOptions(of: type).complaint(aboutAnyOf: arguments)
+      let unknown =
+        (type == ProxyCommand.self
+          ? nil : FFmpegOptions.ofSender.complaint(aboutAnyOf: arguments))
+        ?? KnownOptions(of: type).complaint(aboutAnyOf: arguments)
       Session.complain(
         "\(unknown ?? type.message(for: error))\n'\(name) --help' lists the options.")
     default: Session.complain(type.message(for: error))

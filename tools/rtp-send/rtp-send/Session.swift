@@ -106,11 +106,18 @@ struct Session {
   }
 
   /// How a source is sent, and its description, in which the address is still to be set.
+  ///
+  /// Sound that was asked for has to be there if it `needsSound`.
   func stream(
     _ source: String, to destination: Destination, seed: UInt64, _ live: LiveStream?,
-    _ key: SRTPKeyMaterial?
+    _ key: SRTPKeyMaterial?, needsSound: Bool = true
   ) throws -> (SenderConfiguration, RTPSend.SessionDescription) {
-    let sound = try soundDescription(source, destination, live)
+    var sound: SoundDescription?
+    do {
+      sound = try soundDescription(source, destination, live)
+    } catch let error as SendError where error == .noSound(path: source) && !needsSound {
+      // The pictures are sent alone.
+    }
     let recipe = live.map { .live($0) } ?? recipe(source)
     let video = command.sound.noVideo ? nil : try StreamDescription(of: recipe)
     if let video { try command.packets.packetization.check(for: video.codec) }

@@ -38,6 +38,9 @@ struct Summary {
     if feedback.requested > 0 {
       line += "; \(feedback.resent) of \(feedback.requested) packets asked for were sent again"
     }
+    if report.refusedUnits > 0 {
+      line += "; \(report.refusedUnits) NAL units left out, whose types are reserved in RTP"
+    }
     if report.skippedUnits > 0 {
       line += "; \(report.skippedUnits) pictures and frames left out for slow clients"
     }
@@ -60,7 +63,8 @@ struct Summary {
       ("packets_requested", "\(report.feedback.requested)"),
       ("packets_resent", "\(report.feedback.resent)"),
       ("key_pictures_requested", "\(report.feedback.keyPictures)"),
-      ("clients", "\(report.clients)"), ("skipped", "\(report.skippedUnits)"), ("seed", "\(seed)"),
+      ("clients", "\(report.clients)"), ("skipped", "\(report.skippedUnits)"),
+      ("refused_units", "\(report.refusedUnits)"), ("seed", "\(seed)"),
       ("seconds", String(format: "%.3f", seconds)),
       ("late_ms", String(format: "%.3f", milliseconds(report.lateness))),
     ]

@@ -96,7 +96,13 @@ struct Dissection: Sendable {
   }
 
   /// Examines a record, and hands out possible RTP or RTCP in it.
-  mutating func receive(_ recording: Recording, _ body: (CarriedPacket) -> Void) {
+  ///
+  /// `cut` gets what is recorded only in part, with zeros for the rest: it came, but cannot be
+  /// played.
+  mutating func receive(
+    _ recording: Recording, _ body: (CarriedPacket) -> Void,
+    cut: ((CarriedPacket) -> Void)? = nil
+  ) {
     recorded = recording.time
     if let recorded { note(recorded) }
     switch recording.content {
@@ -114,7 +120,7 @@ struct Dissection: Sendable {
     case .frame(let frame, let link):
       statistics.packets += 1
       switch LinkLayer.payload(of: frame, on: link) {
-      case .ip(let bytes): receive(ip: bytes, missing: recording.missing, body)
+      case .ip(let bytes): receive(ip: bytes, missing: recording.missing, body, cut)
       case .other: statistics.otherThanIP += 1
       case .truncated:
         if recording.missing > 0 { statistics.cut += 1 } else { statistics.malformed += 1 }
@@ -155,14 +161,15 @@ struct Dissection: Sendable {
   }
 
   private mutating func receive(
-    ip bytes: ByteBuffer, missing: Int, _ body: (CarriedPacket) -> Void
+    ip bytes: ByteBuffer, missing: Int, _ body: (CarriedPacket) -> Void,
+    _ cut: ((CarriedPacket) -> Void)?
   ) {
     do throws(IPPacket.Fault) {
       let packet = try IPPacket(parsing: bytes, missing: missing)
-      guard let fragment = packet.fragment else { return receive(packet, body) }
+      guard let fragment = packet.fragment else { return receive(packet, body, cut) }
       statistics.fragments += 1
       switch fragments.receive(packet, fragment, at: time) {
-      case .whole(let whole): receive(whole, body)
+      case .whole(let whole): receive(whole, body, cut)
       case .incomplete: break
       case .duplicate: statistics.duplicateFragments += 1
       case .overlapping: statistics.overlappingFragments += 1
@@ -174,24 +181,32 @@ struct Dissection: Sendable {
       case .cut: statistics.cut += 1
       case .malformed: statistics.malformed += 1
       }
+      // Some recorders say of a cut frame that it was as short on the wire.
+      guard let cut,
+        let packet = try? IPPacket(
+          parsing: bytes.filled(by: missing > 0 ? missing : .max), missing: 0),
+        packet.fragment == nil, packet.number == IPPacket.Number.udp,
+        let datagram = UDPDatagram(parsing: packet.payload)
+      else { return }
+      cut(carried(datagram, in: packet))
     }
   }
 
-  private mutating func receive(_ packet: IPPacket, _ body: (CarriedPacket) -> Void) {
+  private mutating func receive(
+    _ packet: IPPacket, _ body: (CarriedPacket) -> Void, _ cut: ((CarriedPacket) -> Void)?
+  ) {
     switch packet.number {
     case IPPacket.Number.udp:
       guard let datagram = UDPDatagram(parsing: packet.payload) else {
-        return statistics.malformed += 1
+        statistics.malformed += 1
+        if let cut, let datagram = UDPDatagram(parsing: packet.payload.filled(by: .max)) {
+          cut(carried(datagram, in: packet))
+        }
+        return
       }
       statistics.datagrams += 1
       calls.observe(datagram.payload, at: time)
-      body(
-        CarriedPacket(
-          bytes: datagram.payload, time: time,
-          carrier: .udp(
-            source: IPEndpoint(address: packet.source, port: datagram.sourcePort),
-            destination: IPEndpoint(address: packet.destination, port: datagram.destinationPort)),
-          recorded: recorded))
+      body(carried(datagram, in: packet))
     case IPPacket.Number.tcp:
       guard let segment = TCPSegment(parsing: packet.payload) else {
         return statistics.malformed += 1
@@ -200,6 +215,15 @@ struct Dissection: Sendable {
       receive(segment, from: packet.source, to: packet.destination, body)
     default: statistics.otherProtocols += 1
     }
+  }
+
+  private func carried(_ datagram: UDPDatagram, in packet: IPPacket) -> CarriedPacket {
+    CarriedPacket(
+      bytes: datagram.payload, time: time,
+      carrier: .udp(
+        source: IPEndpoint(address: packet.source, port: datagram.sourcePort),
+        destination: IPEndpoint(address: packet.destination, port: datagram.destinationPort)),
+      recorded: recorded)
   }
 
   private mutating func receive(
@@ -247,5 +271,14 @@ struct Dissection: Sendable {
       CarriedPacket(
         bytes: frame.bytes, time: time,
         carrier: .interleaved(source: source, destination: destination, channel: frame.channel)))
+  }
+}
+
+extension ByteBuffer {
+  /// The bytes with `count` zeros behind them, at most as many as a packet can lack.
+  fileprivate func filled(by count: Int) -> ByteBuffer {
+    var bytes = self
+    bytes.writeRepeatingByte(0, count: min(count, Int(UInt16.max)))
+    return bytes
   }
 }

@@ -78,6 +78,11 @@ struct Flow: Sendable {
     if repeated == before { reception.observe(packet, at: time) }
   }
 
+  /// Notes a packet that was recorded only in part, and counts with no other figure than the loss.
+  mutating func noteCut(_ packet: RTPPacket, at time: Int64) {
+    reception.observe(packet, at: time)
+  }
+
   /// Keeps the packet as a sample if its payload begins differently from the others.
   mutating func sample(_ packet: RTPPacket) {
     guard samples.count < Self.maximumSamples else { return }

@@ -69,6 +69,16 @@ struct FlowSurvey: Sendable {
     flows.append(Flow(rtp, at: place, from: packet.carrier.source, time: packet.time))
   }
 
+  /// Notes a packet that was recorded only in part: it came, so it is not lost.
+  ///
+  /// Only one of a flow that is known: of others, too little may be there to tell what it is.
+  mutating func noteCut(_ packet: CarriedPacket) {
+    guard !RTCPPacket.recognizes(packet.bytes), let rtp = try? RTPPacket(parsing: packet.bytes),
+      let index = indices[Key(place: FlowPlace(packet.carrier), ssrc: rtp.ssrc)]
+    else { return }
+    flows[index].noteCut(rtp, at: packet.time)
+  }
+
   /// The confirmed RTP flows, the largest first, at most `count`.
   func confirmed(atMost count: Int) -> [Flow] {
     Array(flows.filter(\.isConfirmed).sorted { $0.packets > $1.packets }.prefix(count))

@@ -80,11 +80,19 @@ struct LinkType: RawRepresentable, Sendable, Hashable {
 
   static let null = LinkType(rawValue: 0)
   static let ethernet = LinkType(rawValue: 1)
+  static let ppp = LinkType(rawValue: 9)
+  static let pppInHDLC = LinkType(rawValue: 50)
   static let raw = LinkType(rawValue: 101)
   static let loop = LinkType(rawValue: 108)
   static let linuxCooked = LinkType(rawValue: 113)
+  /// IEEE 802.11 behind what the radio says of it.
+  static let radiotap = LinkType(rawValue: 127)
+  /// Endace's cards.
+  static let erf = LinkType(rawValue: 197)
   static let ipv4 = LinkType(rawValue: 228)
   static let ipv6 = LinkType(rawValue: 229)
+  /// Linux's Netfilter.
+  static let nflog = LinkType(rawValue: 239)
   static let linuxCooked2 = LinkType(rawValue: 276)
   /// Raw IP in files of FreeBSD and OpenBSD.
   static let rawOfBSD: Set<LinkType> = [LinkType(rawValue: 12), LinkType(rawValue: 14)]

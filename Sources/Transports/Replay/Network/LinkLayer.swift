@@ -1,7 +1,7 @@
 internal import NIOCore
 
-/// Removes link headers: Ethernet with VLAN tags and PPPoE, Linux cooked captures, BSD loopback and
-/// raw IP.
+/// Removes link headers: Ethernet with VLAN tags and PPPoE, Linux cooked captures, BSD loopback,
+/// raw IP, PPP, Wi-Fi, and what Netfilter and Endace's cards record.
 enum LinkLayer {
   enum Outcome: Sendable, Hashable {
     /// An IP packet, possibly followed by padding of its frame.
@@ -35,12 +35,16 @@ enum LinkLayer {
     // Each system numbers address families differently, so the IP version decides.
     case .null, .loop: ip(at: 4, of: frame)
     case .raw, .ipv4, .ipv6: ip(at: 0, of: frame)
+    case .ppp, .pppInHDLC: ppp(frame)
+    case .radiotap: radiotap(frame)
+    case .nflog: nflog(frame)
+    case .erf: erf(frame)
     case _ where LinkType.rawOfBSD.contains(link): ip(at: 0, of: frame)
     default: .unsupported(link)
     }
   }
 
-  private static func behindEtherType(at offset: Int, of frame: ByteBuffer) -> Outcome {
+  static func behindEtherType(at offset: Int, of frame: ByteBuffer) -> Outcome {
     var offset = offset
     for _ in 0...maximumTags {
       guard let type = frame.getInteger(at: frame.readerIndex + offset, as: UInt16.self) else {
@@ -80,7 +84,29 @@ enum LinkLayer {
     }
   }
 
-  private static func ip(at offset: Int, of frame: ByteBuffer) -> Outcome {
+  /// A frame of PPP (RFC 1661 §2), behind address and control or without them (RFC 1662 §3.2); the
+  /// first byte of a protocol below 256 may be left out.
+  private static func ppp(_ frame: ByteBuffer) -> Outcome {
+    let start = frame.readerIndex
+    let hasAddress = frame.getInteger(at: start, as: UInt16.self) == 0xFF03
+    let offset = hasAddress ? 2 : 0
+    guard let short = frame.getInteger(at: start + offset, as: UInt8.self) else {
+      return .truncated
+    }
+    // Protocols end in an odd byte, and their first one is even.
+    if short & 1 == 1 { return ip(of: UInt16(short), at: offset + 1, of: frame) }
+    guard let name = frame.getInteger(at: start + offset, as: UInt16.self) else {
+      return .truncated
+    }
+    return ip(of: name, at: offset + 2, of: frame)
+  }
+
+  /// What follows the protocol `name` of PPP: 0x0021 is IPv4, 0x0057 IPv6.
+  private static func ip(of name: UInt16, at offset: Int, of frame: ByteBuffer) -> Outcome {
+    name == 0x0021 || name == 0x0057 ? ip(at: offset, of: frame) : .other(EtherType(rawValue: 0))
+  }
+
+  static func ip(at offset: Int, of frame: ByteBuffer) -> Outcome {
     guard offset < frame.readableBytes,
       let packet = frame.getSlice(
         at: frame.readerIndex + offset, length: frame.readableBytes - offset),

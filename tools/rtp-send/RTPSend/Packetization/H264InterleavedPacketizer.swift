@@ -23,7 +23,7 @@ public struct H264InterleavedPacketizer: Packetizer {
   }
 
   public mutating func packetize(_ unit: SourceAccessUnit) -> [RTPPayload] {
-    let units = unit.units.filter { $0.readableBytes > 0 }
+    let units = unit.units.filter(Codec.h264.canSend)
     return payloads(
       of: interleaver.push(units, ticks: unit.presentationTicks, isKey: unit.isRandomAccess))
   }

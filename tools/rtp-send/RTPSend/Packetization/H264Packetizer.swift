@@ -17,7 +17,7 @@ public struct H264Packetizer: Packetizer {
   public mutating func packetize(_ unit: SourceAccessUnit) -> [RTPPayload] {
     var payloads: [ByteBuffer] = []
     var aggregate = emptyAggregate
-    for nalUnit in unit.units where nalUnit.readableBytes > 0 {
+    for nalUnit in unit.units where Codec.h264.canSend(nalUnit) {
       if aggregates, aggregate.add(nalUnit) { continue }
       flush(&aggregate, into: &payloads)
       if nalUnit.readableBytes > payloadLimit {

@@ -22,7 +22,7 @@ public struct H265Packetizer: Packetizer {
   }
 
   public mutating func packetize(_ unit: SourceAccessUnit) -> [RTPPayload] {
-    let units = unit.units.filter { $0.readableBytes >= 2 }
+    let units = unit.units.filter(Codec.h265.canSend)
     if interleaver != nil {
       let items = interleaver?.push(
         units, ticks: unit.presentationTicks, isKey: unit.isRandomAccess)

@@ -5,7 +5,7 @@ import RTPWire
 public protocol Packetizer: Sendable {
   /// The payloads that `unit` completes, in sending order.
   ///
-  /// NAL units shorter than their header cannot be sent and are left out.
+  /// NAL units that cannot be sent are left out (``Codec/canSend(_:)``).
   mutating func packetize(_ unit: SourceAccessUnit) -> [RTPPayload]
 
   /// The payloads of what was held back for interleaving.

@@ -9,7 +9,7 @@ public struct SingleUnitPacketizer: Packetizer {
   public init(_ codec: Codec) { self.codec = codec }
 
   public mutating func packetize(_ unit: SourceAccessUnit) -> [RTPPayload] {
-    let units = unit.units.filter { $0.readableBytes >= codec.headerLength }
+    let units = unit.units.filter(codec.canSend)
     return units.enumerated().map { index, bytes in
       RTPPayload(
         bytes: RTPPayload.copy(of: bytes), ticks: unit.presentationTicks,

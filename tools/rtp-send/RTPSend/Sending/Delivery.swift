@@ -74,6 +74,8 @@ public struct Delivery {
   var accounts: [SenderAccount?] { tracks.map(\.account) }
   /// Access units taken from the source of the first track.
   public var frameCount: Int { tracks.first?.feed.frameCount ?? 0 }
+  /// NAL units that cannot be sent, of all tracks.
+  var refusedUnits: Int { tracks.reduce(0) { $0 + $1.feed.refusedUnits } }
   /// The sums of all tracks.
   public var counters: ImpairmentCounters {
     tracks.reduce(into: ImpairmentCounters()) { $0.add($1.network.counters) }

@@ -24,6 +24,14 @@ public enum Destination: Sendable, Hashable {
     guard let separator = url.firstRange(of: "://") else { throw problem }
     let scheme = url[..<separator.lowerBound].lowercased()
     var rest = url[separator.upperBound...]
+    if scheme == "rtp" {
+      // So FFmpeg calls it, and rtp-recv at the other end.
+      let meant = "udp://" + rest.prefix { $0 != "?" }
+      _ = try Destination(meant)
+      throw .invalid(
+        option: "DESTINATION",
+        reason: "\(url) is where a receiver listens; to send there, write \(meant)")
+    }
     var name = ""
     if scheme == "rtsp" || scheme == "rtsps", let slash = rest.firstIndex(of: "/") {
       name = RTSPTarget(url).path

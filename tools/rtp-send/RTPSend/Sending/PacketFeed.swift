@@ -107,6 +107,8 @@ public struct PacketFeed {
   public private(set) var stream: RTPStream
   /// Access units taken from the source.
   public var frameCount: Int { payloads.unitCount }
+  /// NAL units of these that cannot be sent (``Codec/canSend(_:)``).
+  var refusedUnits: Int { payloads.refusedUnits }
   /// What the ticks of batches and timestamps count.
   public var clock: MediaClock { payloads.clock }
 

@@ -7,6 +7,8 @@ protocol PayloadSource {
   var clock: MediaClock { get }
   /// Access units taken from the source.
   var unitCount: Int { get }
+  /// NAL units of these that cannot be sent (``Codec/canSend(_:)``).
+  var refusedUnits: Int { get }
   /// The tick at which the limit of access units ended it before its source did.
   var cut: Int64? { get }
 
@@ -42,6 +44,7 @@ struct PayloadBatch {
 struct VideoPayloads: PayloadSource {
   let clock = MediaClock.video
   private(set) var unitCount = 0
+  private(set) var refusedUnits = 0
   private(set) var cut: Int64?
 
   private let configuration: PacketFeed.Configuration
@@ -96,6 +99,7 @@ struct VideoPayloads: PayloadSource {
     unitCount += 1
     lastTicks = unit.decodingTicks
     for unit in unit.units { known.take(unit) }
+    refusedUnits += unit.units.count { !codec.canSend($0) }
     if configuration.stripsParameterSets {
       unit.units.removeAll { codec.parameterSet($0) != nil }
     }
@@ -178,6 +182,7 @@ struct VideoPayloads: PayloadSource {
 struct SoundPayloads: PayloadSource {
   let clock: MediaClock
   private(set) var unitCount = 0
+  var refusedUnits: Int { 0 }
   var cut: Int64? { nil }
   var timeline = Timeline()
 

@@ -92,6 +92,8 @@ public struct SendReport: Sendable, Hashable {
   public var bytes = 0
   /// RTCP compounds among them.
   public var reports = 0
+  /// NAL units that were left out because RTP has no place for their types.
+  public var refusedUnits = 0
   /// Pictures and frames of sound that were left out for clients that were too slow.
   public var skippedUnits = 0
   public var clients = 0

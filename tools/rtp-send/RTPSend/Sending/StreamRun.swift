@@ -282,6 +282,7 @@ public struct StreamRun {
     for track in delivery.streams.indices where track != videoTrack {
       report.soundPackets += delivery.counters(ofTrack: track).offered
     }
+    report.refusedUnits = delivery.refusedUnits
     report.feedback = delivery.feedback
     report.duration = .nanoseconds(begin.nanoseconds(to: now))
     return report
@@ -338,6 +339,7 @@ extension SendReport {
     datagrams += other.datagrams
     bytes += other.bytes
     reports += other.reports
+    refusedUnits += other.refusedUnits
     skippedUnits += other.skippedUnits
     clients += other.clients
     duration += other.duration

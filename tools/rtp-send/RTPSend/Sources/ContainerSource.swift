@@ -12,7 +12,6 @@ import NIOCore
   private let video: PacketVideo
   private let streamIndex: Int32
   private var breaks: TimeBreaks
-  private var isFlushed = false
 
   var codec: Codec { video.codec }
   /// Frames per second according to libavformat, where it knows them.
@@ -39,7 +38,7 @@ import NIOCore
       let sound = unsafe av_find_best_stream(opened, AVMEDIA_TYPE_AUDIO, -1, -1, nil, 0)
       throw .noVideo(path: path, hasSound: sound >= 0)
     }
-    video = try unsafe PacketVideo(stream, of: opened, path: path)
+    video = try unsafe PacketVideo(stream, of: opened, path: path, isPaced: true)
     let formatName = unsafe opened.pointee.iformat.map { unsafe String(cString: $0.pointee.name) }
     isElementaryStream = formatName == "h264" || formatName == "hevc"
     guard let packet = unsafe av_packet_alloc() else {
@@ -59,32 +58,25 @@ import NIOCore
 
   func next() throws -> Supply<SourceAccessUnit> {
     while true {
-      let supply = try video.next()
+      let supply = video.next()
       guard case .nothingYet = supply else { return supply }
-      if !feed() { return .end }
+      feed()
     }
   }
 
   func seek(to ticks: Int64, in survey: FileSurvey) throws {
     unsafe video.seek(to: ticks, in: input, streamIndex)
     breaks = unsafe TimeBreaks(of: input)
-    isFlushed = false
   }
 
-  /// Gives one packet of the stream, or the end; false when there was nothing to give.
-  private func feed() -> Bool {
-    guard !isFlushed else { return false }
-    while true {
-      guard unsafe av_read_frame(input, packet) >= 0 else {
-        // A truncated file is sent as far as it goes.
-        isFlushed = true
-        return unsafe video.take(nil)
-      }
+  /// Gives one packet of the stream, or the end.
+  private func feed() {
+    while unsafe av_read_frame(input, packet) >= 0 {
       defer { unsafe av_packet_unref(packet) }
       unsafe breaks.close(packet, of: input)
-      if unsafe packet.pointee.stream_index == streamIndex, unsafe video.take(packet) {
-        return true
-      }
+      if unsafe packet.pointee.stream_index == streamIndex { return unsafe video.take(packet) }
     }
+    // A truncated file is sent as far as it goes.
+    video.finish()
   }
 }

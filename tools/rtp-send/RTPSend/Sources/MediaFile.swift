@@ -88,7 +88,11 @@ enum MediaFile {
     let tracks = [AVMEDIA_TYPE_VIDEO, AVMEDIA_TYPE_AUDIO].map {
       unsafe av_find_best_stream(input, $0, -1, -1, nil, 0)
     }
-    var extent: Range<Int64>?
+    let nanoseconds = AVRational(num: 1, den: 1_000_000_000)
+    var begins: [Int32: Int64] = [:]
+    // Pictures are sent by that much later than their decoding times.
+    var delays: [Int32: CompositionDelay] = [:]
+    var end: Int64?
     while unsafe av_read_frame(input, packet) >= 0 {
       defer { unsafe av_packet_unref(packet) }
       let index = unsafe packet.pointee.stream_index
@@ -96,16 +100,21 @@ enum MediaFile {
         continue
       }
       let scale = unsafe stream.pointee.time_base
-      let times = unsafe [packet.pointee.dts, packet.pointee.pts].filter {
-        $0 != cffmpeg_no_timestamp()
-      }.map { av_rescale_q($0, scale, AVRational(num: 1, den: 1_000_000_000)) }
-      guard let first = times.min(), let last = times.max() else { continue }
-      let length = unsafe av_rescale_q(
-        packet.pointee.duration, scale, AVRational(num: 1, den: 1_000_000_000))
-      let end = max(last, last.addingSaturating(length))
-      extent = min(first, extent?.lowerBound ?? first)..<max(end, extent?.upperBound ?? end)
+      let times = unsafe [packet.pointee.dts, packet.pointee.pts].map {
+        $0 == cffmpeg_no_timestamp() ? nil : av_rescale_q($0, scale, nanoseconds)
+      }
+      guard let first = times[0] ?? times[1], let last = times.compactMap({ $0 }).max() else {
+        continue
+      }
+      delays[index, default: CompositionDelay()].note(presentation: times[1], decoding: times[0])
+      begins[index] = min(begins[index] ?? first, first)
+      let length = unsafe av_rescale_q(packet.pointee.duration, scale, nanoseconds)
+      let own = max(last, last.addingSaturating(length))
+      end = max(end ?? own, own)
     }
-    return extent.map { $0.upperBound.subtractingSaturating($0.lowerBound) } ?? 0
+    let begin = begins.map { $1.addingSaturating(delays[$0]?.ticks ?? 0) }.min()
+    guard let begin, let end else { return 0 }
+    return end.subtractingSaturating(begin)
   }
 
   /// `path` in a form that libavformat does not take for a protocol: `a:b.mp4` is a file too.

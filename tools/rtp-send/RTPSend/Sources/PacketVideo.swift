@@ -15,14 +15,18 @@ import RTPWire
 
   private static let ticksPerSecond = AVRational(num: 1, den: 90_000)
 
-  private let path: String
   private let timeBase: AVRational
-  /// What the index of the file says.
-  private let indexed: KnownVideo
-  /// The same, and what the pictures so far have.
+  /// How the samples are stored, and what the header of the file says.
+  private var configuration: DecoderConfiguration
+  /// The sets that hold for the present picture.
   private var known: KnownVideo
-  private var filter: UnsafeMutablePointer<AVBSFContext>?
-  private var packet: UnsafeMutablePointer<AVPacket>?
+  /// Whether a picture has had those of the header with it.
+  private var hasSentHeader = false
+  /// Pictures that wait until it is known when they are sent.
+  private var waiting = CircularBuffer<ReadPicture>()
+  private var hasEnded = false
+  /// What is added to decoding times, where they say when pictures are sent.
+  private var compositionDelay: CompositionDelay?
   private var lastTicks: Int64?
   /// Whether the times of the file say when pictures are shown, as those of AVI never do, whatever
   /// libavformat makes of them.
@@ -33,15 +37,28 @@ import RTPWire
   private var reader: any PictureReading
   private var delay = DisplayDelay()
 
+  /// A picture as the file has it.
+  private struct ReadPicture {
+    var units: [ByteBuffer]
+    var isRandomAccess: Bool
+    /// In ticks.
+    var presentation: Int64?
+    var decoding: Int64?
+    /// The header that holds from here on, where it is another one.
+    var header: DecoderConfiguration?
+  }
+
   /// The time of one picture in 90 kHz ticks.
   private var interval: Int64 { Int64(90_000 / max(1, guessedRate)) }
 
   /// Reads `stream` of `input`, which people know as `path`.
+  ///
+  /// If it `isPaced`, times say when pictures are sent, and some are read ahead for that; otherwise
+  /// each comes out at once.
   init(
     _ stream: UnsafeMutablePointer<AVStream>, of input: UnsafeMutablePointer<AVFormatContext>,
-    path: String
+    path: String, isPaced: Bool
   ) throws(SendError) {
-    self.path = path
     guard let parameters = unsafe stream.pointee.codecpar else { throw .noVideo(path: path) }
     let identifier = unsafe parameters.pointee.codec_id
     switch identifier {
@@ -51,43 +68,65 @@ import RTPWire
       let name = unsafe String(cString: avcodec_get_name(identifier))
       throw .unsupportedCodec(path: path, codec: name)
     }
-    known = KnownVideo(codec)
+    let header = unsafe UnsafeRawBufferPointer(
+      start: parameters.pointee.extradata, count: max(0, Int(parameters.pointee.extradata_size)))
+    let read = unsafe DecoderConfiguration(header: ByteBuffer(bytes: header), of: codec)
+    guard let read else {
+      throw .cannotOpen(
+        path: path, reason: "its \(codec == .h264 ? "avcC" : "hvcC") header is malformed")
+    }
+    configuration = read
+    known = KnownVideo(codec, read)
     reader = codec.pictureReader
     let format = unsafe input.pointee.iformat.map { unsafe String(cString: $0.pointee.name) }
     mayTellPresentation = format != "avi"
     let rate = unsafe av_guess_frame_rate(input, stream, nil)
     frameRate = rate.num > 0 && rate.den > 0 ? Double(rate.num) / Double(rate.den) : nil
     unsafe timeBase = stream.pointee.time_base
-
-    let filterName = codec == .h264 ? "h264_mp4toannexb" : "hevc_mp4toannexb"
-    var code = unsafe av_bsf_alloc(av_bsf_get_by_name(filterName), &filter)
-    guard code >= 0, let filter = unsafe filter else {
-      throw .cannotOpen(path: path, reason: Libav.reason(code))
-    }
-    code = unsafe avcodec_parameters_copy(filter.pointee.par_in, parameters)
-    unsafe filter.pointee.time_base_in = stream.pointee.time_base
-    if code >= 0 { code = unsafe av_bsf_init(filter) }
-    guard code >= 0, let described = unsafe filter.pointee.par_out else {
-      throw .cannotOpen(path: path, reason: Libav.reason(code))
-    }
-    let sets = unsafe UnsafeRawBufferPointer(
-      start: described.pointee.extradata, count: max(0, Int(described.pointee.extradata_size)))
-    for set in unsafe AnnexB.units(in: ByteBuffer(bytes: sets)) { known.take(set) }
-    indexed = known
-    unsafe packet = av_packet_alloc()
-    guard unsafe packet != nil else { throw .cannotOpen(path: path, reason: "out of memory") }
+    if isPaced, mayTellPresentation { compositionDelay = CompositionDelay() }
   }
 
-  deinit {
-    unsafe av_packet_free(&packet)
-    unsafe av_bsf_free(&filter)
-  }
-
-  /// Takes a packet of the stream, or the end; pull with ``next()`` afterwards.
+  /// Takes a packet of the stream; pull with ``next()`` afterwards.
   ///
-  /// A malformed packet is refused, and false is returned.
-  func take(_ packet: UnsafeMutablePointer<AVPacket>?) -> Bool {
-    unsafe av_bsf_send_packet(filter, packet) >= 0
+  /// One that is malformed is left out.
+  func take(_ packet: UnsafeMutablePointer<AVPacket>) {
+    let header = unsafe header(of: packet)
+    if let header { configuration = header }
+    let sample = unsafe UnsafeRawBufferPointer(
+      start: packet.pointee.data, count: max(0, Int(packet.pointee.size)))
+    let units = unsafe configuration.units(of: ByteBuffer(bytes: sample)) ?? []
+    guard !units.isEmpty else { return }
+    let (flags, decoding) = unsafe (packet.pointee.flags, ticks(packet.pointee.dts))
+    let presentation = unsafe mayTellPresentation ? ticks(packet.pointee.pts) : nil
+    // libavformat looks only at the lengths, and sees no key picture in one of Samsung's slow
+    // motion, which has start codes in it.
+    let isRandomAccess =
+      flags & AV_PKT_FLAG_KEY != 0 || units.contains(where: codec.isRandomAccess)
+    compositionDelay?.note(presentation: presentation, decoding: decoding)
+    waiting.append(
+      ReadPicture(
+        units: units, isRandomAccess: isRandomAccess, presentation: presentation,
+        decoding: decoding, header: header))
+  }
+
+  /// Says that no packet follows.
+  func finish() {
+    hasEnded = true
+    compositionDelay?.settle()
+  }
+
+  /// The header that holds from a packet on: an MP4 may have several (`stsd`), and FLV repeats its
+  /// own.
+  private func header(of packet: UnsafeMutablePointer<AVPacket>) -> DecoderConfiguration? {
+    var size = 0
+    let bytes = unsafe av_packet_get_side_data(packet, AV_PKT_DATA_NEW_EXTRADATA, &size)
+    guard let bytes = unsafe bytes, size > 0 else { return nil }
+    let header = unsafe ByteBuffer(bytes: UnsafeRawBufferPointer(start: bytes, count: size))
+    return DecoderConfiguration(header: header, of: codec)
+  }
+
+  private func ticks(_ time: Int64) -> Int64? {
+    time == cffmpeg_no_timestamp() ? nil : av_rescale_q(time, timeBase, Self.ticksPerSecond)
   }
 
   /// Has `input`, whose stream of this index it reads, go on at `ticks` or before.
@@ -99,52 +138,39 @@ import RTPWire
     if unsafe av_seek_frame(input, index, time, AVSEEK_FLAG_BACKWARD) < 0 {
       _ = unsafe av_seek_frame(input, index, 0, AVSEEK_FLAG_BACKWARD | AVSEEK_FLAG_BYTE)
     }
-    unsafe av_bsf_flush(filter)
-    (lastTicks, known) = (nil, indexed)
+    waiting.removeAll()
+    (lastTicks, hasSentHeader, hasEnded) = (nil, false, false)
+    known = KnownVideo(codec, configuration)
     reader.restart()
     delay = DisplayDelay()
   }
 
   /// What the packets so far have; nothing yet until more come.
-  func next() throws(SendError) -> Supply<SourceAccessUnit> {
-    while let filter = unsafe filter, let packet = unsafe packet {
-      let received = unsafe av_bsf_receive_packet(filter, packet)
-      if received == cffmpeg_error_end_of_file() { return .end }
-      if received == cffmpeg_error_again() { return .nothingYet }
-      if received >= 0 {
-        defer { unsafe av_packet_unref(packet) }
-        if let unit = unsafe accessUnit(packet.pointee, filter.pointee.time_base_out) {
-          return .next(unit)
-        }
-      } else if received != cffmpeg_error_invalid_data() {
-        throw .unreadable(path: path, reason: Libav.reason(received))
-      }
+  func next() -> Supply<SourceAccessUnit> {
+    guard compositionDelay?.isKnown ?? true, let picture = waiting.popFirst() else {
+      return hasEnded ? .end : .nothingYet
     }
-    return .end
+    return .next(accessUnit(picture))
   }
 
-  private func accessUnit(_ packet: AVPacket, _ timeBase: AVRational) -> SourceAccessUnit? {
-    let bytes = unsafe UnsafeRawBufferPointer(start: packet.data, count: max(0, Int(packet.size)))
-    var units = unsafe AnnexB.units(in: ByteBuffer(bytes: bytes))
-    guard !units.isEmpty else { return nil }
-    for unit in units { known.take(unit) }
-    let isKey = unsafe packet.flags & AV_PKT_FLAG_KEY != 0
-    let isRandomAccess = isKey || units.contains(where: codec.isRandomAccess)
-    // The filter looks only at the lengths. Samsung's slow motion has one length for a whole
-    // picture, with start codes in it, and a key picture in it stays without the sets of the index.
-    // A stream without key pictures needs the sets too.
-    if isRandomAccess || lastTicks == nil { units = known.completed(units) }
-    func ticks(_ time: Int64) -> Int64? {
-      time == cffmpeg_no_timestamp()
-        ? nil : av_rescale_q(time, timeBase, Self.ticksPerSecond)
+  private func accessUnit(_ picture: ReadPicture) -> SourceAccessUnit {
+    if let header = picture.header {
+      known.take(header)
+      hasSentHeader = false
     }
-    let presentation = unsafe mayTellPresentation ? ticks(packet.pts) : nil
-    if presentation != nil { tellsPresentation = true }
-    let decoding = self.decoding(unsafe ticks(packet.dts), presentation)
+    for unit in picture.units { known.take(unit) }
+    var units = picture.units
+    // A stream without key pictures needs the sets too.
+    if picture.isRandomAccess || lastTicks == nil {
+      units = known.completed(units, isFirst: !hasSentHeader)
+      hasSentHeader = true
+    }
+    if picture.presentation != nil { tellsPresentation = true }
+    let decoding = decoding(picture)
     lastTicks = decoding
     return SourceAccessUnit(
-      units: units, presentationTicks: presentation ?? shown(units, decodedAt: decoding),
-      decodingTicks: decoding, isRandomAccess: isRandomAccess)
+      units: units, presentationTicks: picture.presentation ?? shown(units, decodedAt: decoding),
+      decodingTicks: decoding, isRandomAccess: picture.isRandomAccess)
   }
 
   /// When a picture is shown whose packet does not say it.
@@ -155,9 +181,11 @@ import RTPWire
     return decoding.addingSaturating(Int64(fields) * interval / 2)
   }
 
-  /// When the picture is sent: its decoding time if the file has one, and never decreasing.
-  private func decoding(_ read: Int64?, _ presentation: Int64?) -> Int64 {
-    guard let lastTicks else { return read ?? presentation ?? 0 }
+  /// When a picture is sent: its decoding time if the file has one, as late as all pictures allow,
+  /// and never decreasing.
+  private func decoding(_ picture: ReadPicture) -> Int64 {
+    let read = picture.decoding?.addingSaturating(compositionDelay?.ticks ?? 0)
+    guard let lastTicks else { return read ?? picture.presentation ?? 0 }
     // Matroska has no decoding times, and libavformat does not guess those of the first pictures.
     guard let read else { return lastTicks.addingSaturating(interval) }
     return max(lastTicks, read)

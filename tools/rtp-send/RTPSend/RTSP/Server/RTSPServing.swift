@@ -335,6 +335,7 @@ final class RTSPServing {
     let sent = programme.finalReport()
     report.frames += sent.frames
     report.soundPackets += sent.soundPackets
+    report.refusedUnits += sent.refusedUnits
     report.network.add(sent.network)
     report.feedback.add(sent.feedback)
     report.reports += sent.reports

@@ -101,7 +101,9 @@ public struct CameraConfiguration: Sendable {
     else { throw .noVideo(path: configuration.path) }
     let identifier = unsafe stream.pointee.codecpar.pointee.codec_id
     let isCoded = identifier == AV_CODEC_ID_H264 || identifier == AV_CODEC_ID_HEVC
-    let video = try isCoded ? unsafe PacketVideo(stream, of: input, path: output.name) : nil
+    let video =
+      try isCoded
+      ? unsafe PacketVideo(stream, of: input, path: output.name, isPaced: false) : nil
     let coder = try isCoded ? nil : unsafe CameraCoder(stream, of: input, configuration)
     var known = KnownVideo(video?.codec ?? configuration.codec)
     var isOpen = false
@@ -126,8 +128,9 @@ public struct CameraConfiguration: Sendable {
       defer { unsafe av_packet_unref(packet) }
       guard unsafe packet.pointee.stream_index == stream.pointee.index else { continue }
       unsafe breaks.close(packet, of: input)
-      if let video, unsafe video.take(packet) {
-        while let unit = try video.next().element { send(unit) }
+      if let video {
+        unsafe video.take(packet)
+        while let unit = video.next().element { send(unit) }
       } else if let coder {
         let isKey = output.takeKeyPictureRequest()
         for unit in try unsafe coder.units(of: packet, isKey: isKey) { send(unit) }

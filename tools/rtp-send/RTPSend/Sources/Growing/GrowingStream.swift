@@ -18,6 +18,10 @@ struct GrowingStream {
   private var known: KnownVideo?
   private var times: PictureTimes?
   private var hasBegun = false
+  /// Whether the present file has, whose index may have sets that no picture repeats.
+  private var hasBegunFile = false
+  /// The parameter sets that hold for the present picture.
+  private var sets: KnownVideo?
   private var lastDecoding: Int64?
   private var lastPresentation: Int64 = 0
   private var interval: Int64 = 3600
@@ -47,7 +51,7 @@ struct GrowingStream {
     // The sets of a closed file may have been learned meanwhile.
     if let video = file.video, video.isDecodable || known == nil { known = video }
     file = GrowingFile(known, isPatient: file.isPatient)
-    shift = nil
+    (shift, sets, hasBegunFile) = (nil, nil, false)
   }
 
   /// Takes what the index of a file says that has been closed.
@@ -96,10 +100,14 @@ struct GrowingStream {
       throw .codecChanged(to: video.codec.encodingName, from: known.codec.encodingName)
     }
     let time = place(picture, video, arrival)
+    // The file is read ahead of its pictures, so what is known of it may belong to later ones.
+    var sets = self.sets.flatMap { $0.isDecodable ? $0 : nil } ?? video
+    for unit in picture.units { sets.take(unit) }
+    self.sets = sets
     var units = picture.units
     if picture.isRandomAccess, !picture.isContinued {
-      units = video.completed(units)
-      if video.isDecodable { hasBegun = true }
+      units = sets.completed(units, isFirst: picture.times != nil && !hasBegunFile)
+      if sets.isDecodable { (hasBegun, hasBegunFile) = (true, true) }
     }
     guard hasBegun else {
       skipped += 1

@@ -10,6 +10,8 @@ struct KnownVideo: Sendable, Equatable {
   /// The last one of each identifier, in the order in which they were given.
   private(set) var sets: [ByteBuffer] = []
   private var keys: [Key] = []
+  /// Messages of a file's header that hold for the whole stream, such as the mastering display.
+  private var messages: [ByteBuffer] = []
 
   /// Sets of the same kind and identifier replace each other.
   private struct Key: Equatable {
@@ -21,6 +23,12 @@ struct KnownVideo: Sendable, Equatable {
   private static let mostSets = 512
 
   init(_ codec: Codec) { self.codec = codec }
+
+  /// What the header of a file says.
+  init(_ codec: Codec, _ header: DecoderConfiguration) {
+    self.init(codec)
+    take(header)
+  }
 
   /// Adds a parameter set; ignores anything else.
   ///
@@ -37,6 +45,14 @@ struct KnownVideo: Sendable, Equatable {
       sets.append(unit)
     }
     return true
+  }
+
+  /// Adds what the header of a file says.
+  mutating func take(_ header: DecoderConfiguration) {
+    if let size = header.lengthSize { lengthSize = size }
+    for unit in header.units { take(unit) }
+    // Only H.265 has other units there; those that follow the picture (40) have no place here.
+    messages = header.units.filter { codec == .h265 && codec.type(of: $0) == 39 }
   }
 
   /// Whether a picture can be decoded with these.
@@ -56,15 +72,26 @@ struct KnownVideo: Sendable, Equatable {
     Dictionary(grouping: zip(keys, sets), by: \.0.kind).mapValues { $0.map(\.1) }
   }
 
-  /// The units of a picture at which decoding begins, with these sets before them if it lacks any.
+  /// The units of a picture at which decoding begins, with these sets before them if it lacks any
+  /// kind; where it `isFirst`, if it lacks any of these.
   ///
-  /// A delimiter stays the first (H.264 §7.4.1.2.3).
-  func completed(_ units: [ByteBuffer]) -> [ByteBuffer] {
-    let kinds = Set(units.compactMap { codec.parameterSet($0) })
-    guard !kinds.contains(.sequence) || !kinds.contains(.picture) else { return units }
+  /// Its own sets win: a file's header may have others of the same identifiers, for the pictures
+  /// before. A delimiter stays the first (H.264 §7.4.1.2.3).
+  func completed(_ units: [ByteBuffer], isFirst: Bool) -> [ByteBuffer] {
+    var all = KnownVideo(codec)
+    for unit in units { all.take(unit) }
+    let lacksKind = !all.isDecodable
+    let lacksAny = isFirst && keys.contains { !all.keys.contains($0) }
+    guard lacksKind || lacksAny else { return units }
+    all = self
+    for unit in units { all.take(unit) }
     let delimiter: UInt8 = codec == .h264 ? 9 : 35
     let place = units.first.map { codec.type(of: $0) == delimiter } ?? false ? 1 : 0
-    return units[..<place] + ordered + units[place...].filter { codec.parameterSet($0) == nil }
+    var completed = Array(units[..<place])
+    completed += all.ordered
+    completed += messages.filter { !units.contains($0) }
+    completed += units[place...].filter { codec.parameterSet($0) == nil }
+    return completed
   }
 
   /// The rate that a sequence parameter set says, if one does.

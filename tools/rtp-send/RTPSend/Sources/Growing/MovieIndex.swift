@@ -70,52 +70,16 @@ struct MovieIndex: Equatable {
     switch entry.type {
     case "avc1", "avc2", "avc3", "avc4":
       guard let box = boxes.first(where: { $0.type == "avcC" }),
-        let video = avcC(box.body)
+        let configuration = DecoderConfiguration(avcC: box.body)
       else { throw .malformed("avcC") }
-      return video
+      return KnownVideo(.h264, configuration)
     case "hvc1", "hev1":
       guard let box = boxes.first(where: { $0.type == "hvcC" }),
-        let video = hvcC(box.body)
+        let configuration = DecoderConfiguration(hvcC: box.body)
       else { throw .malformed("hvcC") }
-      return video
+      return KnownVideo(.h265, configuration)
     default: throw .codec(entry.type)
     }
-  }
-
-  /// AVCDecoderConfigurationRecord (14496-15 §5.3.3.1).
-  private static func avcC(_ record: ByteBuffer) -> KnownVideo? {
-    var (record, video) = (record, KnownVideo(.h264))
-    guard let head = record.readBytes(length: 5), head[0] == 1,
-      let size = LengthPrefixed.LengthSize(rawValue: Int(head[4] & 3) + 1)
-    else { return nil }
-    video.lengthSize = size
-    for mask: UInt8 in [0x1F, 0xFF] {
-      guard let count = record.readInteger(as: UInt8.self) else { break }
-      for _ in 0..<(count & mask) {
-        guard let set = record.readLengthPrefixedSlice(as: UInt16.self) else { return nil }
-        video.take(set.slice())
-      }
-    }
-    return video
-  }
-
-  /// HEVCDecoderConfigurationRecord (14496-15 §8.3.3.1).
-  private static func hvcC(_ record: ByteBuffer) -> KnownVideo? {
-    var (record, video) = (record, KnownVideo(.h265))
-    guard let head = record.readBytes(length: 23),
-      let size = LengthPrefixed.LengthSize(rawValue: Int(head[21] & 3) + 1)
-    else { return nil }
-    video.lengthSize = size
-    for _ in 0..<head[22] {
-      guard record.readInteger(as: UInt8.self) != nil,
-        let count = record.readInteger(as: UInt16.self)
-      else { return nil }
-      for _ in 0..<count {
-        guard let set = record.readLengthPrefixedSlice(as: UInt16.self) else { return nil }
-        video.take(set.slice())
-      }
-    }
-    return video
   }
 }
 

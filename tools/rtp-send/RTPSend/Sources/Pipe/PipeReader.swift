@@ -129,7 +129,8 @@ final class PipeReader {
     if unsafe wanted.contains(.sound) && soundStream == nil { throw .noSound(path: output.name) }
     var video: PacketVideo?
     if let stream = unsafe videoStream {
-      video = try unsafe PacketVideo(stream, of: opened, path: output.name)
+      video = try unsafe PacketVideo(
+        stream, of: opened, path: output.name, isPaced: !output.isLive)
     }
     isSoundAwaited = unsafe soundStream != nil
     if let stream = unsafe soundStream, unsafe !PacketSound.needsPacket(stream) {
@@ -150,13 +151,17 @@ final class PipeReader {
       unsafe breaks.close(packet, of: opened)
       let index = unsafe packet.pointee.stream_index
       if let video, unsafe index == videoStream?.pointee.index {
-        if unsafe video.take(packet) { try pull(video) }
+        unsafe video.take(packet)
+        pull(video)
       } else if let stream = unsafe soundStream, unsafe index == stream.pointee.index {
         if isSoundAwaited { try unsafe describeSound(stream, first: packet) }
         if let unit = unsafe sound?.unit(of: packet.pointee) { append(unit, to: .sound) }
       }
     }
-    if let video, unsafe video.take(nil) { try pull(video) }
+    if let video {
+      video.finish()
+      pull(video)
+    }
     // A stream that never gives its parameter sets is sent as it is.
     if !isOpen, !waiting.isEmpty { openContainer() }
   }
@@ -168,8 +173,8 @@ final class PipeReader {
     isSoundAwaited = false
   }
 
-  private func pull(_ video: PacketVideo) throws(SendError) {
-    while let unit = try video.next().element {
+  private func pull(_ video: PacketVideo) {
+    while let unit = video.next().element {
       if !isOpen { for unit in unit.units { known?.take(unit) } }
       append(unit, to: .video)
     }
