@@ -81,9 +81,7 @@ struct Allotment: Sendable {
   var isComplete: Bool { statistics.frames == frameLimit }
 
   /// Whether as many frames came as are wanted, or as many access units where nothing is decoded.
-  var hasEnough: Bool {
-    frameLimit.map { $0 == (decodes ? statistics.frames : statistics.usableUnits) } ?? false
-  }
+  var hasEnough: Bool { decodes ? isComplete : statistics.usableUnits == frameLimit }
 
   /// Whether the wanted number of frames may come of the first `count` access units.
   func mayHaveEnough(of count: UInt64) -> Bool { frameLimit.map { $0 <= count } ?? false }
