@@ -196,11 +196,14 @@ let package = Package(
       dependencies: ["RTPWire", .product(name: "NIOCore", package: "swift-nio")],
       path: "tools/rtp-send/Impairment"
     ),
+    // The pictures of the sender's test pattern, and what is read from them.
+    .target(name: "TestPattern", path: "tools/rtp-send/TestPattern"),
     // The sender for all tests, which can misbehave on request.
     .target(
       name: "RTPSend",
       dependencies: [
-        "Impairment", "RTPWire", "Bitstream", "BlockingIO", "Transports", "CFFmpeg", "CAVFormat",
+        "TestPattern", "Impairment", "RTPWire", "Bitstream", "BlockingIO", "Transports", "CFFmpeg",
+        "CAVFormat",
         "CAVHash", "CLinux",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOHTTP1", package: "swift-nio"),
@@ -266,8 +269,8 @@ let package = Package(
       name: "ReceiverTests",
       dependencies: [
         "Receiver", "Telemetry", "Reception", "Transports", "Decode", "Outputs", "BlockingIO",
-        "Bitstream", "Defragment", "RTPProcessor", "RTPWire", "RTPSend", "Impairment",
-        "TestSupport",
+        "Bitstream", "Defragment", "RTPProcessor", "RTPWire", "RTPSend", "TestPattern",
+        "Impairment", "TestSupport",
         .product(name: "CoreMetrics", package: "swift-metrics"),
       ]
     ),
@@ -307,9 +310,8 @@ let package = Package(
     .testTarget(
       name: "RTPSendTests",
       dependencies: [
-        "RTPSend", "Impairment", "Bitstream", "BlockingIO", "Defragment", "RTPProcessor",
-        "RTPWire", "Transports",
-        "TestSupport",
+        "RTPSend", "TestPattern", "Impairment", "Bitstream", "BlockingIO", "Defragment",
+        "RTPProcessor", "RTPWire", "Transports", "TestSupport",
         .product(name: "NIOEmbedded", package: "swift-nio"),
       ],
       path: "tools/rtp-send/Tests"

@@ -10,6 +10,7 @@ import RTPWire
 import Receiver
 import Reception
 import Synchronization
+import TestPattern
 import TestSupport
 import Testing
 import Transports
@@ -149,9 +150,10 @@ struct ReconnectionTests {
     let outcome = try await Self.run(
       [
         Script(media: [first.media], datagrams: Array(first.datagrams.prefix(cut))),
-        Script(media: [second.media], datagrams: second.datagrams, end: nil),
-      ], within: 0.5
-    ) { $0.reconnection?.silence = .seconds(600) }
+        Script(media: [second.media], datagrams: second.datagrams),
+        // Ends the run.
+        Script(fault: TLSError.otherCertificate(fingerprint: "AB")),
+      ])
     #expect(Array(outcome.units.suffix(20)) == second.units)
     #expect(Array(outcome.frames.suffix(20)) == (0..<20).map { $0 })
   }
@@ -339,7 +341,7 @@ struct ReconnectionTests {
   func aServerThatIsSilentAfterRefusing(opens: Bool) async throws {
     let refused = Script(fault: TransportError.connectionRefused(address: "192.0.2.1:554"))
     let outcome = try await Self.run(
-      [refused, Script(hangs: !opens, end: nil)], within: 0.5
+      [refused, Script(hangs: !opens, end: nil)], within: 5
     ) { $0.reconnection?.silence = .seconds(600) }
     guard case .noMedia = outcome.report.reason else {
       Issue.record("\(outcome.report.reason)")

@@ -1,6 +1,7 @@
 import Foundation
 import NIOCore
 import RTPSend
+import TestPattern
 import TestSupport
 
 extension FFmpeg {

@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import RTPSend
+@testable import TestPattern
 
 @Suite struct PatternTests {
   @Test(arguments: [256, 320, 1280, 1920]) func paintedNumbersAreRead(width: Int) {

@@ -1,6 +1,7 @@
 import Foundation
 import Impairment
 import NIOCore
+import TestPattern
 import TestSupport
 import Testing
 

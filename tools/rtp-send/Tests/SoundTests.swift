@@ -1,5 +1,6 @@
 import NIOCore
 import RTPWire
+import TestPattern
 import Testing
 
 @testable import RTPSend

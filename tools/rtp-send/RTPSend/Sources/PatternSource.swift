@@ -1,6 +1,7 @@
 public import Impairment
 import NIOCore
 import RTPWire
+import TestPattern
 
 /// What the test pattern looks like, and how it is encoded.
 public struct PatternConfiguration: Sendable, Hashable {

@@ -1,6 +1,7 @@
 import CAVFormat
 import CFFmpeg
 import NIOCore
+import TestPattern
 
 /// libx264 or libx265, as libavcodec wraps them, set up to be the same on every machine.
 @safe final class VideoEncoder {

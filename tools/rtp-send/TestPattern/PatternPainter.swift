@@ -1,6 +1,6 @@
 /// Paints the moving test pattern: frame-number strip, colour bars, a ball, a ramp, a clock, a
 /// flash.
-struct PatternPainter {
+package struct PatternPainter {
   private let background: Picture
   private let framesPerSecond: Int
   private let layout: Layout
@@ -30,7 +30,7 @@ struct PatternPainter {
   private static let dimmed = Picture.Colour(luma: 70, cb: 136, cr: 124)
   private static let accent = Picture.Colour(luma: 150, cb: 70, cr: 190)
 
-  init(width: Int, height: Int, framesPerSecond: Int) {
+  package init(width: Int, height: Int, framesPerSecond: Int) {
     var picture = Picture(width: width, height: height)
     layout = Layout(width: picture.width, height: picture.height)
     self.framesPerSecond = max(1, framesPerSecond)
@@ -48,7 +48,7 @@ struct PatternPainter {
   }
 
   /// The picture that carries `number`.
-  func picture(number: UInt32) -> Picture {
+  package func picture(number: UInt32) -> Picture {
     var picture = background
     let frame = Int(number % FrameNumberStrip.modulus)
     paintBall(frame, in: &picture)

@@ -11,13 +11,13 @@
 ///
 /// A reader takes the mean of the inner quarter of each block and compares it with the level half
 /// way between the white and the black blocks of the sync.
-public enum FrameNumberStrip {
+package enum FrameNumberStrip {
   /// Blocks in the strip.
-  public static let blockCount = 32
+  package static let blockCount = 32
   /// The narrowest picture that has room for a strip: blocks of 8 samples, the size of a transform.
-  public static let minimumWidth = 256
+  package static let minimumWidth = 256
   /// Frame numbers are modulo 2^24.
-  public static let modulus: UInt32 = 1 << 24
+  package static let modulus: UInt32 = 1 << 24
 
   /// Luma of white and black in limited range, 8 bits.
   static let white: UInt8 = 235
@@ -26,10 +26,10 @@ public enum FrameNumberStrip {
   private static let minimumContrast = 64
 
   /// The width and height of one block in a picture of `width` samples.
-  public static func blockSize(pictureWidth width: Int) -> Int { width / blockCount }
+  package static func blockSize(pictureWidth width: Int) -> Int { width / blockCount }
 
   /// The 32 bits of the strip for `number`, the leftmost block in the highest bit.
-  public static func bits(of number: UInt32) -> UInt32 {
+  package static func bits(of number: UInt32) -> UInt32 {
     let number = number % modulus
     return 0b1010 << 28 | number << 4 | check(of: number)
   }
@@ -38,7 +38,7 @@ public enum FrameNumberStrip {
   ///
   /// The plane is `width` samples wide, its rows begin every `stride` bytes, and the last rows may
   /// be cut.
-  public static func read(luma: Span<UInt8>, stride: Int, width: Int) -> UInt32? {
+  package static func read(luma: Span<UInt8>, stride: Int, width: Int) -> UInt32? {
     let size = blockSize(pictureWidth: width)
     guard width >= minimumWidth, stride >= width, luma.count / stride >= size else { return nil }
 

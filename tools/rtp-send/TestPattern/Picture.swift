@@ -1,12 +1,12 @@
 /// A picture in memory, 8-bit 4:2:0, and the few shapes that the test pattern is made of.
-public struct Picture: Sendable, Equatable {
+package struct Picture: Sendable, Equatable {
   /// Samples; even.
-  public let width: Int
-  public let height: Int
-  public private(set) var luma: [UInt8]
+  package let width: Int
+  package let height: Int
+  package private(set) var luma: [UInt8]
   /// The two chroma planes, half as wide and half as high.
-  public private(set) var cb: [UInt8]
-  public private(set) var cr: [UInt8]
+  package private(set) var cb: [UInt8]
+  package private(set) var cr: [UInt8]
 
   /// A colour in limited-range YCbCr.
   struct Colour {
