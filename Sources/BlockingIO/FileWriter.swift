@@ -13,6 +13,9 @@ package final class FileWriter {
   private static let maximumVectors = 1024
   /// How many bytes a ready pipe takes without blocking (`PIPE_BUF`).
   private static let portion = 4096
+  /// The longest that a disk may take with a time limit: a busy one needs seconds for what it has
+  /// not stored yet.
+  package static let longestStoring = Duration.seconds(10)
   /// Read and write permission for all, minus the umask, as is usual for tools.
   package static let usualPermissions: mode_t = 0o666
 

@@ -182,6 +182,8 @@ final class Session: Sendable {
     watched?.end()
     // What ends the process says why.
     if isForced.withLock(\.self) { await Self.waitForExit() }
+    // A disk that stalls is waited for once, and not for the capture and then for the statistics.
+    let diskDeadline = ContinuousClock.now + FileWriter.longestStoring
     let captured = await capture?.finish()
     let elapsed = started.duration(to: .now)
     let expectations =
@@ -221,7 +223,7 @@ final class Session: Sendable {
       StandardError.say(complaint)
       if status == .done { status = .outputFailed }
     }
-    await writer?.finish()
+    await writer?.finish(until: diskDeadline)
     if let complaint = writer?.takeComplaint() { StandardError.say(complaint) }
     if status == .done { status = writer?.status ?? .done }
     guard let expectations else { return status }

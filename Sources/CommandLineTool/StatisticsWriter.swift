@@ -10,14 +10,16 @@ import Receiver
 /// A file that reaches the limit is renamed to `NAME.1`, replacing an older one, and a new file
 /// begins.
 final class StatisticsWriter: Sendable {
-  /// For one line; well below the time that a run may take to end.
+  /// What a reader has for one line; well below the time that a run may take to end.
   private static let patience = Duration.milliseconds(500)
-  /// For the lines that wait at the end.
+  /// What a reader has for the lines that wait at the end, and a disk at least.
   private static let longestFinish = Duration.seconds(1)
   /// How long a named pipe may have no reader at the start, in seconds.
   private static let readerPatience = 5
-  /// Lines that may wait: those of four seconds.
+  /// Lines that may wait for a reader: those of four seconds.
   private static let limits = QueueLimits(count: 4, bytes: 4 << 20)
+  /// Lines that may wait for a disk: those of longer than it may take at the end.
+  private static let limitsOfDisks = QueueLimits(count: 15, bytes: 4 << 20)
 
   private struct Line {
     let text: String
@@ -30,6 +32,7 @@ final class StatisticsWriter: Sendable {
   }
 
   private let name: String
+  private let isFile: Bool
   private let queue: BoundedQueue<Line>
   private let state: Monitor<State>
   private let thread: WorkerThread
@@ -42,7 +45,9 @@ final class StatisticsWriter: Sendable {
   init(_ target: String, limit: Int) throws(CannotWrite) {
     name = target
     let log = try StatisticsLog(target, limit: limit, readerPatience: Self.readerPatience)
-    let (queue, state) = (BoundedQueue<Line>(limits: Self.limits), Monitor(State()))
+    isFile = log.isFile
+    let limits = isFile ? Self.limitsOfDisks : Self.limits
+    let (queue, state) = (BoundedQueue<Line>(limits: limits), Monitor(State()))
     (self.queue, self.state) = (queue, state)
     do {
       thread = try WorkerThread {
@@ -76,11 +81,13 @@ final class StatisticsWriter: Sendable {
     }
   }
 
-  /// Writes what waits, within a second; accepts nothing more.
-  func finish() async {
+  /// Writes what waits, to a reader within a second and to a disk until `deadline`; accepts nothing
+  /// more.
+  func finish(until deadline: ContinuousClock.Instant) async {
     queue.close()
     // A write to a vanished disk may never return.
-    if await thread.join(within: Self.longestFinish) == .released {
+    let rest = isFile ? ContinuousClock.now.duration(to: deadline) : .zero
+    if await thread.join(within: max(Self.longestFinish, rest)) == .released {
       Self.fail(.readerTooSlow, state)
     }
   }
@@ -95,7 +102,9 @@ final class StatisticsWriter: Sendable {
     guard let failure else { return nil }
     switch failure {
     case .readerGone: return "the reader of --stats \(name) has gone away"
-    case .readerTooSlow: return "the reader of --stats \(name) does not read"
+    case .readerTooSlow:
+      return isFile
+        ? "the disk of --stats \(name) is too slow" : "the reader of --stats \(name) does not read"
     case .cannotOpen, .noReader, .failed:
       return "--stats \(name) cannot be written: \(failure.reason); the run goes on without it"
     }
@@ -121,6 +130,8 @@ private final class StatisticsLog {
   /// Bytes in the file so far.
   private var length = 0
   private var failure: WriteFailure?
+
+  var isFile: Bool { file.isFile }
 
   init(_ target: String, limit: Int, readerPatience: Int) throws(CannotWrite) {
     name = target

@@ -23,7 +23,7 @@ import RTPWire
   ) throws(JetStreamError) {
     var options = unsafe jsOptions()
     unsafe jsOptions_Init(&options)
-    unsafe options.Wait = NATSLink.patience.milliseconds
+    unsafe options.Wait = link.patience.milliseconds
     unsafe options.PublishAsync.AckHandler = unsafe onAcknowledgement
     unsafe options.PublishAsync.AckHandlerClosure = unsafe context
     var made: OpaquePointer?

@@ -107,7 +107,7 @@ final class KeyValueBucket {
   /// Makes `edits` without waiting for one before the next, and says what became of each.
   func make(_ edits: [Edit]) -> [Change] {
     guard !edits.isEmpty else { return [] }
-    let deadline = Instant.now.advanced(by: NATSLink.patience)
+    let deadline = Instant.now.advanced(by: access.context.link.patience)
     access.pending.begin(edits.count)
     for (place, edit) in edits.enumerated() {
       // libnats may wait for the socket.
@@ -175,7 +175,7 @@ final class KeyValueBucket {
     guard status == NATS_OK else { return false }
     var options = unsafe jsPubOptions()
     unsafe jsPubOptions_Init(&options)
-    unsafe options.MaxWait = NATSLink.patience.milliseconds
+    unsafe options.MaxWait = access.context.link.patience.milliseconds
     switch edit.condition {
     case .always: break
     case .nothing: unsafe options.ExpectNoMessage = true

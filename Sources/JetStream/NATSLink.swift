@@ -35,7 +35,7 @@ import Transports
     }
   }
 
-  /// How long making a connection, and each request, may take.
+  /// How long making a connection, and each request, may take, unless somebody says otherwise.
   static let patience = Duration.seconds(2)
   /// How often a server is asked whether it is there; two questions may be open.
   private static let pingInterval: Int64 = 2000
@@ -49,6 +49,8 @@ import Transports
 
   /// As people see it.
   let server: String
+  /// How long making this one, and each request, may take.
+  let patience: Duration
   /// libnats's.
   private let connection: OpaquePointer
   private let observer: Observer
@@ -66,13 +68,15 @@ import Transports
   ///   - name: what the server calls the connection in its own reports.
   ///   - retries: whether a server that cannot be reached now is tried for ever; it is then reached
   ///     once `watcher` hears so.
+  ///   - patience: how long making it, and each request, may take.
   ///   - watcher: who is told.
   /// - Throws: why there is no connection.
   init(
     to address: StreamAddress, as login: NATSLogin, named name: String, retries: Bool,
-    watcher: any Watcher
+    patience: Duration = NATSLink.patience, watcher: any Watcher
   ) throws(JetStreamError) {
     server = address.endpoint
+    self.patience = patience
     observer = Observer(watcher, server: address.endpoint)
     handle = CallbackHandle(observer)
     var made: OpaquePointer?
@@ -80,7 +84,7 @@ import Transports
       throw .notConnected(server: address.endpoint, reason: "no memory")
     }
     defer { unsafe natsOptions_Destroy(options) }
-    unsafe try Self.set(options, address, login, name)
+    unsafe try Self.set(options, address, login, name, patience)
     unsafe Self.setCallbacks(options, handle)
     var connection: OpaquePointer?
     var status = unsafe natsConnection_Connect(&connection, options)
@@ -121,7 +125,7 @@ import Transports
     unsafe _ = natsSubscription_Unsubscribe(subscription)
     unsafe formerSubscriptions.append(subscription)
     guard unsafe natsConnection_Status(connection) == NATS_CONN_STATUS_CONNECTED,
-      unsafe natsConnection_FlushTimeout(connection, Self.patience.milliseconds) == NATS_OK
+      unsafe natsConnection_FlushTimeout(connection, patience.milliseconds) == NATS_OK
     else { return }
     freeSubscriptions()
   }
@@ -143,7 +147,7 @@ import Transports
       defer { refusal = nil }
       return refusal
     }
-    guard let refusal, refusal.time.duration(to: .now) < Self.patience * 2 else { return nil }
+    guard let refusal, refusal.time.duration(to: .now) < patience * 2 else { return nil }
     return refusal.words
   }
 
@@ -153,7 +157,8 @@ import Transports
   }
 
   private static func set(
-    _ options: OpaquePointer, _ address: StreamAddress, _ login: NATSLogin, _ name: String
+    _ options: OpaquePointer, _ address: StreamAddress, _ login: NATSLogin, _ name: String,
+    _ patience: Duration
   ) throws(JetStreamError) {
     let server = address.endpoint
     func check(_ status: natsStatus) throws(JetStreamError) {

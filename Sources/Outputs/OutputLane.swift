@@ -25,9 +25,8 @@ public final class OutputLane: Sendable {
     count: 512, bytes: 32 << 20, crowdedBytes: 1 << 20)
   /// The longest that a reader may take with a time limit.
   public static let longestFinish = Duration.seconds(2)
-  /// The longest that a disk may take with a time limit: a busy one needs seconds for what it has
-  /// not stored yet.
-  public static let longestStoring = Duration.seconds(10)
+  /// The longest that a disk may take with a time limit.
+  public static let longestStoring = FileWriter.longestStoring
 
   /// How far a write may exceed the deadline before it counts as one that never returns.
   static let stallPatience = Duration.milliseconds(500)

@@ -42,7 +42,7 @@ extension ConformanceCase {
 
   private static func silentInBetween(_ context: CheckContext) async throws {
     let sizes = [Int](repeating: max(300, context.carrier.packetSizes.lowerBound), count: 5)
-    let fixture = try await Fixture(context, sizes: sizes)
+    let fixture = try await Fixture(context, .pausing, sizes: sizes)
     try await fixture.openForSure()
     try await fixture.send(sizes)
     await fixture.awaitAll()

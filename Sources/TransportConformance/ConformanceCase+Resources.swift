@@ -77,7 +77,7 @@ extension ConformanceCase {
       await fixture.farEnd.close()
       guard await fixture.open(within: context.carrier.endDeadline) != nil else { return nil }
     case .closedWhileOpening:
-      let opening = Task { await fixture.open() }
+      let opening = Task { await fixture.openUntilClosed() }
       fixture.transport.close()
       // If it does not return, that belongs to another clause.
       guard await opening.value != nil else { return nil }

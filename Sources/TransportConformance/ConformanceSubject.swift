@@ -24,6 +24,9 @@ public enum FarEndBehaviour: Sendable, Hashable {
   case orderly
   /// The same, but each byte is sent by itself, signalling included.
   case byteByByte
+  /// As ``orderly``, and then it sends nothing for longer than the transport may be silent, so that
+  /// this time may be a short one.
+  case pausing
   /// It accepts connections and never sends anything.
   case silent
   /// It does one of ``Carrier/hostilities`` once connected.

@@ -90,6 +90,11 @@ final class Fixture: Sendable {
     return result
   }
 
+  /// Opens a transport that is closed meanwhile; one that is known to hang is not waited for.
+  func openUntilClosed() async -> Result<Void, any Error>? {
+    await open(within: results.isViolated(.closeAnywhere) ? Self.shortWait : nil)
+  }
+
   /// Opens a transport that must open.
   func openForSure() async throws {
     switch await open() {
@@ -264,7 +269,7 @@ final class Fixture: Sendable {
     }
   }
 
-  private static let shortWait = Duration.milliseconds(50)
+  static let shortWait = Duration.milliseconds(50)
   /// What a packet occupies in a carrier's buffers beside its bytes.
   private static let packetWeight = 1 << 10
   /// Packets and bytes handed to the far end at once.

@@ -27,7 +27,7 @@ import Testing
     pipe.start(delay: 1000)
     let lane = try lane(.descriptor(pipe.writeEnd), "yuv")
     for frame in frames { lane.write(frame) }
-    let summary = await lane.finish()
+    let summary = await lane.finishWhenRead()
     #expect(summary.error == nil)
     #expect(try await pipe.all() == packed(frames))
   }
@@ -42,7 +42,7 @@ import Testing
     for frame in frames { lane.write(frame) }
     #expect(lane.counters.dropped >= UInt64(frames.count - 6))
     pipe.start()
-    let summary = await lane.finish()
+    let summary = await lane.finishWhenRead()
     let bytes = try await pipe.all()
     #expect(bytes.count % frames[0].byteCount == 0)
     #expect(bytes.suffix(frames[0].byteCount) == frames[23].packed[...])
@@ -70,7 +70,7 @@ import Testing
     for unit in units[3...] { lane.write(unit) }
     #expect(lane.counters.dropped > 0)
     pipe.start()
-    let summary = await lane.finish()
+    let summary = await lane.finishWhenRead()
     let kept = try await pipe.all()
     #expect(balance(summary.counters))
     let types = AnnexB.accessUnits(of: kept, codec: .testH264, format: nil)
@@ -147,7 +147,7 @@ import Testing
     try await eventually { lane.counters.written > 0 }
     reader.start()
     for frame in frames[4...] { lane.write(frame) }
-    #expect(await lane.finish().error == nil)
+    #expect(await lane.finishWhenRead().error == nil)
     #expect(try await reader.all() == packed(frames))
   }
 
@@ -361,7 +361,7 @@ import Testing
     pipe.start()
     let lane = try lane(.descriptor(pipe.writeEnd), "yuv")
     for frame in small + large { lane.write(frame) }
-    let summary = await lane.finish()
+    let summary = await lane.finishWhenRead()
     #expect(
       summary.error as? OutputError
         == .formatChanged(from: small[0].geometry, to: large[0].geometry))
@@ -377,7 +377,7 @@ import Testing
     var frames: [RawFrame] = []
     for clip in Self.sizes { frames += try await clip.decodedFrames() }
     for frame in frames { lane.write(frame) }
-    #expect(await lane.finish().error == nil)
+    #expect(await lane.finishWhenRead().error == nil)
     let bytes = try await pipe.all()
     let header = bytes.prefix { $0 != 10 }.count + 1
     let size = 6 + frames[0].byteCount

@@ -341,7 +341,7 @@ import Testing
     let lane = try lane(
       .descriptor(pipe.writeEnd), "jpg", pictures: PictureSelection(interval: .milliseconds(300)))
     for frame in try await Self.plain.decodedFrames() { lane.write(frame) }
-    #expect(await lane.finish().error == nil)
+    #expect(await lane.finishWhenRead().error == nil)
     let bytes = try await pipe.all()
     let decoded = try run(
       ["-f", "mjpeg", "-i", "pipe:0", "-pix_fmt", "gray", "-f", "rawvideo", "-"], input: bytes)

@@ -35,9 +35,8 @@ struct ClusterTests {
     /// Bytes of the recording of each camera.
     var sizes: [String: Int] {
       ClusterTests.names.reduce(into: [:]) { sizes, name in
-        let path = folder("\(name).mkv")
-        let size = try? FileManager.default.attributesOfItem(atPath: path)[.size] as? Int
-        if let size, size > 0 { sizes[name] = size }
+        let size = Scratch.size(of: folder("\(name).mkv"))
+        if size > 0 { sizes[name] = size }
       }
     }
 

@@ -259,7 +259,7 @@ struct ExpectationTests {
   @Test("losses are measured as they are counted")
   func losses() throws {
     let (receiver, port) = try CommandTests.listener(
-      ["--timeout", "3", "--stats", "-", "--expect", "loss<=0.1%, lost=0, concealed=0"])
+      ["--timeout", "20", "--stats", "-", "--expect", "loss<=0.1%, lost=0, concealed=0"])
     let sender = try RunningProcess(
       Product.rtpSend,
       CommandTests.pattern + ["udp://127.0.0.1:\(port)", "--frames", "90", "--packet-size", "300"]

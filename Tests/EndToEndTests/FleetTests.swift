@@ -264,7 +264,7 @@ struct FleetTests {
     // One that cannot be reached is its own trouble.
     _ = try fleet.waitForLine(#/rtp-recv: gone: .*refuses the connection/#)
     _ = try fleet.waitForLine(#/rtp-recv: b: pictures are 320x240/#)
-    try waitUntil("there is a recording") { Self.size(of: unchanged) > 0 }
+    try waitUntil("there is a recording") { Scratch.size(of: unchanged) > 0 }
 
     try file.write("cameras: [")
     fleet.send(signal: SIGHUP)
@@ -279,7 +279,7 @@ struct FleetTests {
     fleet.send(signal: SIGHUP)
     _ = try fleet.waitForLine(#/again: 1 unchanged, 1 changed, 1 new, 1 gone/#)
     try waitUntil("the changed and the new camera record") {
-      Self.size(of: second) > 0 && Self.size(of: new) > 0
+      Scratch.size(of: second) > 0 && Scratch.size(of: new) > 0
     }
     fleet.send(signal: SIGINT)
     #expect(try fleet.waitForExit() == 0, "\(fleet.standardError)")
@@ -294,10 +294,6 @@ struct FleetTests {
     #expect(last.contains(#""reconnects":0"#), "\(last)")
   }
 
-  private static func size(of path: String) -> Int {
-    (try? FileManager.default.attributesOfItem(atPath: path)[.size] as? Int) ?? 0
-  }
-
   @Test("what a camera has recorded is kept by its next run, after a reload and a failure")
   func keeping() throws {
     let folder = try TemporaryFolder()
@@ -308,12 +304,12 @@ struct FleetTests {
     let file = try File(text("timeout: 1"))
     let fleet = try RunningProcess(Product.rtpRecv, ["fleet", file.path])
     defer { fleet.send(signal: SIGKILL) }
-    try waitUntil("there is a recording") { Self.size(of: folder("a.mkv")) > 0 }
+    try waitUntil("there is a recording") { Scratch.size(of: folder("a.mkv")) > 0 }
     try file.write(text("timeout: 2"))
     fleet.send(signal: SIGHUP)
     _ = try fleet.waitForLine(#/again: 0 unchanged, 1 changed, 0 new, 0 gone/#)
     try waitUntil("the changed one records") {
-      Self.size(of: folder("a.0001.mkv")) > 0 && Self.size(of: folder("a.mkv")) > 0
+      Scratch.size(of: folder("a.0001.mkv")) > 0 && Scratch.size(of: folder("a.mkv")) > 0
     }
     let kept = try FFmpeg.frameHashes(of: folder("a.0001.mkv"))
     #expect(!kept.isEmpty)
@@ -437,7 +433,7 @@ struct FleetTests {
     let fleet = try RunningProcess(Product.rtpRecv, ["fleet", file.path])
     defer { fleet.send(signal: SIGKILL) }
     #expect(try fleet.waitForExit() == 0, "\(fleet.standardError)")
-    #expect(Self.size(of: output) > 0)
+    #expect(Scratch.size(of: output) > 0)
     #expect(try server.stop() == 0)
   }
 

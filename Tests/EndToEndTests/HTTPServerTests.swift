@@ -130,9 +130,7 @@ struct HTTPServerTests {
   @Test func theStreamThatCurlSavesIsThatOfTheServer() throws {
     let clip = try Clip.of(.h264)
     let server = try SendingServer(clip.container, ["--fast"])
-    let saved = try Scratch.path("rtp4")
-    let curl = try RunningProcess("curl", ["-sS", "-o", saved, server.url])
-    #expect(try curl.waitForExit() == 0, "\(curl.standardError)")
+    let saved = try server.save()
     let output = try Scratch.path("y4m")
     let input = try RunningProcess(
       "sh", ["-c", "cat \(saved) | \(Product.rtpRecv) - -o \(output)"])

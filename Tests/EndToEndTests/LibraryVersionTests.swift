@@ -51,12 +51,10 @@ struct LibraryVersionTests {
   @Test func decodingLoadsNoReaderOfFiles() throws {
     let (sender, address) = try CommandTests.server(["--loop", "forever"])
     defer { sender.send(signal: SIGTERM) }
+    let output = try Scratch.path("yuv")
     let receiver = try RunningProcess(
-      Product.rtpRecv,
-      [
-        "udp://\(address)", "-o", "/dev/null", "--format", "yuv", "--verbose", "--sandbox", "off",
-      ])
-    _ = try receiver.waitForLine(#/pictures are 256x144/#)
+      Product.rtpRecv, ["udp://\(address)", "-o", output, "--sandbox", "off"])
+    try waitUntil("a picture is written") { Scratch.size(of: output) > 0 }
     let maps = try RunningProcess.output(of: "cat", ["/proc/\(receiver.processIdentifier)/maps"])
     let loaded = String(decoding: maps, as: UTF8.self)
     #expect(loaded.contains("/libavcodec.so"))

@@ -11,10 +11,7 @@ struct MistakeTests {
   private static func record(_ options: [String]) throws -> String {
     let server = try SendingServer(
       "pattern", ["--fast", "--frames", "30", "--size", "256x144", "--bitrate", "300k"] + options)
-    let path = try Scratch.path("rtp4")
-    let curl = try RunningProcess("curl", ["-sS", "-o", path, server.url])
-    guard try curl.waitForExit() == 0 else { throw POSIXError(.EIO) }
-    return path
+    return try server.save()
   }
 
   private func run(
@@ -113,10 +110,11 @@ struct MistakeTests {
 
   @Test("the wrong payload type is named", arguments: [[], ["--codec", "h264"]])
   func wrongPayloadType(options: [String]) throws {
-    let (receiver, port) = try CommandTests.listener(
-      ["--payload-type", "97", "--timeout", "1"] + options)
-    let sender = try RunningProcess(
-      Product.rtpSend, CommandTests.pattern + ["udp://127.0.0.1:\(port)", "--frames", "10"])
+    let (receiver, sender) = try CommandTests.listener(
+      ["--payload-type", "97", "--timeout", "2"] + options
+    ) {
+      try RunningProcess(Product.rtpSend, CommandTests.pattern + ["udp://127.0.0.1:\($0)"])
+    }
     #expect(try receiver.waitForExit() == 4, "\(receiver.standardError)")
     withExtendedLifetime(sender) {}
     let words = receiver.standardError
@@ -131,9 +129,9 @@ struct MistakeTests {
     let description = try Scratch.path("sdp")
     try "v=0\nm=video 5004 RTP/AVP 97\na=rtpmap:97 H264/90000\n".write(
       toFile: description, atomically: true, encoding: .utf8)
-    let (receiver, port) = try CommandTests.listener(["--sdp", description] + options)
-    let sender = try RunningProcess(
-      Product.rtpSend, CommandTests.pattern + ["udp://127.0.0.1:\(port)"])
+    let (receiver, sender) = try CommandTests.listener(["--sdp", description] + options) {
+      try RunningProcess(Product.rtpSend, CommandTests.pattern + ["udp://127.0.0.1:\($0)"])
+    }
     #expect(try receiver.waitForExit(within: 30) == status, "\(receiver.standardError)")
     sender.send(signal: SIGTERM)
     let words = receiver.standardError
@@ -264,15 +262,16 @@ struct MistakeTests {
 
   /// A firewall that lets one port through, or a sender whose media go elsewhere.
   @Test func reportsWithoutMediaAreNamed() throws {
-    let (receiver, port) = try CommandTests.listener(["--timeout", "2"])
     let program = """
-      import socket, time
+      import socket, sys, time
       sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
       while True:
-          sender.sendto(bytes([0x80, 200, 0, 6]) + bytes([7] * 24), ("127.0.0.1", \(port)))
+          sender.sendto(bytes([0x80, 200, 0, 6]) + bytes([7] * 24), ("127.0.0.1", int(sys.argv[1])))
           time.sleep(0.2)
       """
-    let sender = try RunningProcess("/usr/bin/python3", ["-c", program])
+    let (receiver, sender) = try CommandTests.listener(["--timeout", "2"]) {
+      try RunningProcess("/usr/bin/python3", ["-c", program, "\($0)"])
+    }
     #expect(try receiver.waitForExit() == 4, "\(receiver.standardError)")
     withExtendedLifetime(sender) {}
     let last = receiver.standardError.split(separator: "\n").last ?? ""
@@ -281,16 +280,18 @@ struct MistakeTests {
 
   /// Slices alone may be of H.264, of another codec, or encrypted.
   @Test func packetsThatShowNoCodecMayBeOfTheOneThatIsSaid() throws {
-    let (receiver, port) = try CommandTests.listener(["--timeout", "1"])
     let program = """
-      import itertools, socket, time
+      import itertools, socket, sys, time
       sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
       for number in itertools.count():
           header = bytes([0x80, 96, number >> 8 & 255, number & 255]) + bytes([7] * 8)
-          sender.sendto(header + bytes([0x41, 0x9a] + [7] * 50), ("127.0.0.1", \(port)))
+          sender.sendto(
+              header + bytes([0x41, 0x9a] + [7] * 50), ("127.0.0.1", int(sys.argv[1])))
           time.sleep(0.02)
       """
-    let sender = try RunningProcess("/usr/bin/python3", ["-c", program])
+    let (receiver, sender) = try CommandTests.listener(["--timeout", "2"]) {
+      try RunningProcess("/usr/bin/python3", ["-c", program, "\($0)"])
+    }
     #expect(try receiver.waitForExit() == 4, "\(receiver.standardError)")
     withExtendedLifetime(sender) {}
     let last = receiver.standardError.split(separator: "\n").last ?? ""
@@ -342,10 +343,9 @@ struct MistakeTests {
   func whatIsNotRTPIsSaidAtOnce(sending: String, words: String) throws {
     let output = try Scratch.path("y4m")
     for isStopped in [true, false] {
-      let (receiver, port) = try CommandTests.listener(
-        ["-o", output] + (isStopped ? [] : ["--timeout", "2"]))
-      let sender = try RunningProcess(
-        "bash", ["-c", sending.replacing("PORT", with: "\(port)")])
+      let (receiver, sender) = try CommandTests.listener(
+        ["-o", output] + (isStopped ? [] : ["--timeout", "2"])
+      ) { try RunningProcess("bash", ["-c", sending.replacing("PORT", with: "\($0)")]) }
       _ = try receiver.waitForLine(#/warning: what comes is/#)
       if isStopped { receiver.send(signal: SIGINT) }
       #expect(try receiver.waitForExit() == 9, "\(receiver.standardError)")

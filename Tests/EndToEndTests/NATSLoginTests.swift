@@ -95,8 +95,8 @@ struct NATSLoginTests {
     let certificates = try Certificates.shared.get()
     let chain = [certificates.otherHost, certificates.expired][which]
     let server = try NATSServer(
-      "authorization { token: right }\n"
-        + "tls { cert_file: \"\(chain)\", key_file: \"\(certificates.key)\" }")
+      "authorization { token: right, \(Self.patience) }\n"
+        + "tls { cert_file: \"\(chain)\", key_file: \"\(certificates.key)\", \(Self.patience) }")
     let reader = try RunningProcess(
       Product.rtpRecv, [server.url("door")],
       environment: ["NATS_CA": certificates.authority, "NATS_TOKEN": "right"])
@@ -104,9 +104,9 @@ struct NATSLoginTests {
   }
 
   @Test("a wrong password is said, and is not repeated") func password() throws {
-    let server = try NATSServer("authorization { user: me, password: right }")
+    let server = try NATSServer("authorization { user: me, password: right, \(Self.patience) }")
     let wrong = ["NATS_USER": "me", "NATS_PASSWORD": "canary"]
-    let (reference, publisher) = try NATSTests.publish(
+    let (reference, publisher) = try NATSTests.publishLive(
       .h264, 60, to: server.url("door"), environment: wrong)
     #expect(publisher.standardError.contains("refuses the login"), "\(publisher.standardError)")
     #expect(!publisher.standardError.contains("canary"))

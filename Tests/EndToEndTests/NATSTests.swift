@@ -6,18 +6,39 @@ import Testing
 @Suite(.serialized)
 struct NATSTests {
   /// Publishes `frames` pictures, and writes them to a file as well.
+  ///
+  /// They are recorded, so that all is kept however long the server takes for it.
   static func publish(
+    _ codec: Clip.Codec, _ frames: Int, to url: String, environment: [String: String] = [:]
+  ) throws -> (reference: String, publisher: RunningProcess) {
+    let recording = try SendingServer(
+      "pattern",
+      ["--size", "256x144", "--bitrate", "300k", "--bframes", "2", "--fast"]
+        + ["--frames", "\(frames)", "--codec", codec.rawValue]
+    ).save()
+    return try publish(recording, codec, to: url, environment)
+  }
+
+  /// The same while they come: at the end the server has two seconds for what it has not kept.
+  static func publishLive(
     _ codec: Clip.Codec, _ frames: Int, to url: String, _ options: [String] = [],
     environment: [String: String] = [:]
   ) throws -> (reference: String, publisher: RunningProcess) {
     let (sender, address) = try RecordingTests.server(
       ["--frames", "\(frames)", "--codec", codec.rawValue] + options)
+    let published = try publish("udp://\(address)", codec, to: url, environment)
+    try sender.waitForExit()
+    return published
+  }
+
+  private static func publish(
+    _ source: String, _ codec: Clip.Codec, to url: String, _ environment: [String: String]
+  ) throws -> (reference: String, publisher: RunningProcess) {
     let reference = try Scratch.path(codec.rawValue)
     let publisher = try RunningProcess(
-      Product.rtpRecv, ["udp://\(address)", "-o", url, "-o", reference, "--stats", "-"],
+      Product.rtpRecv, [source, "-o", url, "-o", reference, "--stats", "-"],
       environment: environment)
     try publisher.waitForExit()
-    try sender.waitForExit()
     return (reference, publisher)
   }
 
@@ -80,7 +101,7 @@ struct NATSTests {
   @Test("losses are the same for whoever receives them from there", arguments: Clip.Codec.allCases)
   func losses(codec: Clip.Codec) throws {
     let server = try NATSServer()
-    let (reference, publisher) = try Self.publish(
+    let (reference, publisher) = try Self.publishLive(
       codec, 150, to: server.url("door"), ["--bitrate", "2M", "--loss", "0.02", "--seed", "7"])
     let sent = try Statistics(lastLineOf: publisher)
     let damaged = sent["delivery", "damaged_access_units"]
@@ -139,7 +160,8 @@ struct NATSTests {
     arguments: [SIGKILL, SIGSTOP])
   func restarted(signal: Int32) throws {
     let server = try NATSServer()
-    let (sender, address) = try RecordingTests.server(["--frames", "500"])
+    // At its own pace it fills the queue only after 17 s, and it goes on until all is well again.
+    let (sender, address) = try RecordingTests.server(["--speed", "1"])
     let reference = try Scratch.path("h264")
     let copy = try Scratch.path("h264")
     let publisher = try RunningProcess(
@@ -148,6 +170,7 @@ struct NATSTests {
     let reader = try RunningProcess(
       Product.rtpRecv, [server.url("door"), "-o", copy, "--timeout", "20"])
     try waitUntil("they are received") { (try? Self.bytes(copy).count) ?? 0 > 10_000 }
+    let received = try Self.bytes(copy)
     if signal == SIGKILL { try server.kill() } else { server.send(signal: signal) }
     let before = try Self.bytes(reference).count
     _ = try publisher.waitForLine(#/is away/#)
@@ -155,12 +178,19 @@ struct NATSTests {
       try Self.bytes(reference).count > before + 10_000
     }
     if signal == SIGKILL { try server.start() } else { server.send(signal: SIGCONT) }
+    _ = try publisher.waitForLine(#/is there again/#)
+    // At the end there is little time, so that what has waited for the server goes before.
+    let waited = try Self.bytes(reference).suffix(1000)
+    try waitUntil("what has waited is received") {
+      try Self.bytes(copy).range(of: waited) != nil
+    }
+    sender.send(signal: SIGTERM)
     #expect(try publisher.waitForExit() == 0, "\(publisher.standardError)")
     // It begins at the last key picture.
     let all = try Self.bytes(reference)
     try waitUntil("all of it has come") {
       let copied = try Self.bytes(copy)
-      return copied.count > all.count / 2 && all.suffix(copied.count) == copied
+      return copied.starts(with: received) && all.suffix(copied.count) == copied
     }
     reader.send(signal: SIGINT)
     #expect(try reader.waitForExit() == 0, "\(reader.standardError)")
@@ -171,7 +201,7 @@ struct NATSTests {
 
   @Test("a server that is not there costs nothing but what would go to it") func absent() throws {
     let port = try FreePort.tcp()
-    let (reference, publisher) = try Self.publish(
+    let (reference, publisher) = try Self.publishLive(
       .h264, 60, to: "nats://127.0.0.1:\(port)/door")
     #expect(try FFmpeg.frameHashes(of: reference).count == 60)
     #expect(publisher.standardError.contains("nats://"), "\(publisher.standardError)")
@@ -201,7 +231,7 @@ struct NATSTests {
     _ = try peer.request(
       "$JS.API.STREAM.CREATE.rtp_door",
       "{\"name\":\"rtp_door\",\"subjects\":[\"rtp.door.*\"],\"max_msgs\":5,\"discard\":\"new\"}")
-    let (reference, publisher) = try Self.publish(.h264, 60, to: server.url("door"))
+    let (reference, publisher) = try Self.publishLive(.h264, 60, to: server.url("door"))
     #expect(try FFmpeg.frameHashes(of: reference).count == 60)
     #expect(
       publisher.standardError.contains("maximum messages exceeded"), "\(publisher.standardError)")

@@ -11,10 +11,7 @@ struct PageAttackTests {
       Product.rtpRecv, [server.url("a"), "-o", recording, "--serve", "127.0.0.1:0"])
     defer { receiver.send(signal: SIGKILL) }
     let port = try receiver.waitForLine(#/the page is at http:\/\/127\.0\.0\.1:(\d+)/#).1
-    try waitUntil("there is a recording") {
-      let size = try? FileManager.default.attributesOfItem(atPath: recording)[.size]
-      return size as? Int ?? 0 > 10_000
-    }
+    try waitUntil("there is a recording") { Scratch.size(of: recording) > 10_000 }
     let script = try #require(
       Bundle.module.path(forResource: "hostile-browser", ofType: "py", inDirectory: "Servers"))
     let attacker = try RunningProcess("python3", [script, String(port)])

@@ -8,8 +8,9 @@ import Testing
 struct PasswordTests {
   private static let password = GStreamerServer.password
 
+  /// Whoever plays it is looked at meanwhile, so that it takes long.
   private static func server() throws -> GStreamerServer {
-    try GStreamerServer(Clip.h264.get(), ["--auth", "digest"])
+    try GStreamerServer(Clip.h264.get().slow, ["--auth", "digest"])
   }
 
   /// A file with the password in its first line.

@@ -2,8 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The recipes of the README and of the guides, run unchanged except for addresses, ports and the
-/// camera.
+/// The recipes of the README and of the guides, run unchanged except for addresses, ports, the
+/// camera, and what a busy machine does not keep to.
 ///
 /// These are the fenced blocks that begin with ```` ```sh ````: in the README those of the section
 /// "Recipes", in the guides all of them. Shell text that is not to be run is ```` ```text ````.
@@ -103,13 +103,31 @@ struct RecipeTests {
     }
     // There is no screen here, and watching would not end.
     script.replace("| ffplay -", with: "--frames 30 | ffmpeg -v error -i - -f null -")
-    for port in Set(script.matches(of: #/:(5\d\d\d|4222|8080|8554|9800)\b/#).map { String($0.1) }) {
+    var ports: [String] = []
+    for port in Set(script.matches(of: #/:([58]\d\d\d|4222|9800)\b/#).map { String($0.1) }) {
       let free = try port.hasPrefix("5") ? FreePort.udpPair() : FreePort.tcp()
       script.replace(":\(port)", with: ":\(free)")
+      ports.append("\(free)")
     }
+    script = Self.awaitingWhatIsSleptFor(script, ports)
+    // Between two pictures this machine may do nothing for longer.
+    script.replace("gap<=2s", with: "gap<=1min")
     // Job numbers exist only in interactive shells.
     let shell = try RunningProcess(
       "bash", ["-c", "cd '\(folder)' && set -m\n\(script)"], environment: environment)
+    let files = script.matches(
+      of: #/(?:-o|--stats|--capture|output:|stats:) ([a-z0-9]+\.[a-z0-9]+)/#
+    ).map { "\(folder)/\($0.1)" }
+    // Numbers of a frame; where there is none, words alone.
+    func hasPrinted() -> Bool {
+      !script.contains("print(")
+        || String(decoding: shell.standardOutput, as: UTF8.self).contains(#/\d/#)
+    }
+    // What is missing even so is said below.
+    try? waitUntil("what the recipe makes") {
+      hasPrinted() && files.allSatisfy { Scratch.size(of: $0) > 0 }
+    }
+    try Data().write(to: URL(fileURLWithPath: "\(folder)/enough"))
     try shell.waitForExit(within: 90)
     for peer in peers { peer.send(signal: SIGTERM) }
 
@@ -123,15 +141,20 @@ struct RecipeTests {
     let mistake =
       #/(Module\w+|Import|Attribute|Name|Type|Value|Index|Syntax|Assertion|Camera)Error|Ring(Lost|Timeout)/#
     #expect(!shell.standardError.contains(mistake), "\(said)")
-    if script.contains("print(") {
-      // Numbers of a frame; where there is none, words alone.
-      let output = String(decoding: shell.standardOutput, as: UTF8.self)
-      #expect(output.contains(#/\d/#), "\(output)\n\(said)")
-    }
-    let written = #/(?:-o|--stats|--capture|output:|stats:) ([a-z0-9]+\.[a-z0-9]+)/#
-    for match in script.matches(of: written) {
-      let size = try FileManager.default.attributesOfItem(atPath: "\(folder)/\(match.1)")[.size]
-      #expect(size as? Int ?? 0 > 0, "\(match.1)\n\(said)")
+    #expect(hasPrinted(), "\(said)")
+    for file in files { #expect(Scratch.size(of: file) > 0, "\(file)\n\(said)") }
+  }
+
+  /// The recipe in which each `sleep` of a second or more also waits for those of the `ports` and
+  /// sockets that the commands before it open, each once: what serves one client ends behind it.
+  private static func awaitingWhatIsSleptFor(_ script: String, _ ports: [String]) -> String {
+    var rest = ports
+    return script.replacing(#/\bsleep \d+(?= &&|\n)/#) { match -> String in
+      let before = script[..<match.range.lowerBound]
+      let opened = rest.filter { before.contains(":\($0)") }
+      rest.removeAll { opened.contains($0) }
+      let sockets = before.matches(of: #/shm:(\S+)/#).map { String($0.1) }
+      return ([String(match.output)] + opened + sockets).joined(separator: " ")
     }
   }
 
@@ -160,27 +183,67 @@ struct RecipeTests {
     #expect(try Self.text.get().contains("```swift\n\(source)```"))
   }
 
-  /// A folder with the programs; its `rtp-recv` notes its exit status in `folder`, and stops where
-  /// it would otherwise run forever.
+  /// A folder with the programs.
+  ///
+  /// Its `rtp-recv` notes its exit status in `folder`. Where it would run forever, it ends after
+  /// five seconds, but not before the file `enough` is there, unless the recipe itself ends it. Its
+  /// `sleep` also waits until all ports and files that are named after the time are there.
   private static func programs(in folder: String) throws -> String {
     let programs = folder + "/bin"
     try FileManager.default.createDirectory(atPath: programs, withIntermediateDirectories: true)
     try FileManager.default.createSymbolicLink(
       atPath: programs + "/rtp-send", withDestinationPath: Product.rtpSend)
-    let wrapper = """
+    let receiver = """
       #!/bin/bash
-      limit=
-      case "$1 $2 $*" in "fleet --check"*) ;; fleet*|*--reconnect*) limit="timeout -s INT 5" ;; esac
-      $limit '\(Product.rtpRecv)' "$@"
-      status=$?
-      # `timeout` says 124 for what ended in time, once it was told to.
-      [ -n "$limit" ] && [ $status -eq 124 ] && status=0
+      seconds=
+      case "$1 $2 $*" in
+        "fleet --check"*) ;;
+        *shm:camera.ring*) seconds=60 ;;
+        fleet*|*--reconnect*) seconds=5 ;;
+      esac
+      if [ -z "$seconds" ]; then
+        '\(Product.rtpRecv)' "$@"
+        status=$?
+      else
+        # What is sent to the group is for the program.
+        trap : TERM
+        '\(Product.rtpRecv)' "$@" &
+        receiver=$!
+        # Signals may be blocked here, also what tells that it has ended.
+        while grep -qs '^State:.[^ZX]' /proc/$receiver/status; do
+          if [ -n "$seconds" ] && [ $SECONDS -ge $seconds ] && [ -e '\(folder)/enough' ]; then
+            kill $receiver
+            seconds=
+          fi
+          command -p sleep 0.05
+        done
+        wait $receiver
+        status=$?
+      fi
       echo "$status $*" >> '\(folder)/statuses'
       exit $status
       """
-    let path = programs + "/rtp-recv"
-    try wrapper.write(toFile: path, atomically: true, encoding: .utf8)
-    try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: path)
+    let sleep = """
+      #!/bin/bash
+      command -p sleep "$1"
+      shift
+      end=$((SECONDS + 60))
+      for wanted in "$@"; do
+        port=
+        case $wanted in *[!0-9]*) ;; *) printf -v port '%04X' "$wanted" ;; esac
+        until [ -e "$wanted" ] ||
+          grep -qs "^ *[0-9]*: [0-9A-F]*:$port " /proc/net/{tcp,tcp6,udp,udp6}
+        do
+          [ $SECONDS -lt $end ] || exit 1
+          command -p sleep 0.05
+        done
+      done
+      """
+    for (name, script) in [("rtp-recv", receiver), ("sleep", sleep)] {
+      let path = "\(programs)/\(name)"
+      try script.write(toFile: path, atomically: true, encoding: .utf8)
+      try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: path)
+    }
     return programs
   }
 }

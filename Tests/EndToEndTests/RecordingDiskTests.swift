@@ -78,23 +78,25 @@ struct RecordingDiskTests {
         "-f", "--seccomp-bpf", "-qq", "-o", "/dev/null", "-e", "trace=fdatasync", "-e",
         "inject=fdatasync:\(answer):when=1",
       ]
-        + [Product.rtpRecv, "udp://\(address)", "-o", path, "--verbose"])
+        + [Product.rtpRecv, "udp://\(address)", "-o", path, "--verbose", "--stats", "-"])
   }
 
   @Test(
     "a disk that fails is named at once, and the next file is tried", .enabled(if: mayTrace),
     arguments: RecordingTests.Container.allCases)
   func failingDisk(_ container: RecordingTests.Container) throws {
-    let (sender, address) = try RecordingTests.server(["--frames", "600"])
+    let (sender, address) = try RecordingTests.server(["--loop", "forever"])
     let folder = try TemporaryFolder()
     let receiver = try Self.receiver(
       from: address, to: folder("cam." + container.rawValue), whileTheDisk: "error=EIO")
     _ = try receiver.waitForLine(
       #/cannot be written: Input\/output error; .*the next file is tried/#)
     #expect(!receiver.standardError.contains("access units"))
-    #expect(try receiver.waitForExit() == 6)
+    try waitUntil("the next file is written") { folder.names.count >= 2 }
+    sender.send(signal: SIGTERM)
     try sender.waitForExit()
-    #expect(receiver.standardError.contains("600 access units"), "\(receiver.standardError)")
+    #expect(try receiver.waitForExit() == 6, "\(receiver.standardError)")
+    #expect(try Statistics(lastLineOf: receiver)["rtp", "lost"] == 0)
     #expect(receiver.standardError.contains("the recording has a hole"))
     #expect(folder.names.count >= 2)
     for name in folder.names {
@@ -117,6 +119,27 @@ struct RecordingDiskTests {
     #expect(try RecordingTests.probe(path, "stream=nb_read_packets") == "480")
   }
 
+  @Test(
+    "statistics and captures wait for a disk that stalls at the end", .enabled(if: mayTrace))
+  func stalledEnd() throws {
+    let (sender, address) = try RecordingTests.server(["--frames", "30"])
+    let (statistics, capture) = (try Scratch.path("json"), try Scratch.path("pcapng"))
+    // Each takes its file's first bytes, which come near the end, four seconds later.
+    let receiver = try RunningProcess(
+      "strace",
+      [
+        "-f", "--seccomp-bpf", "-qq", "-o", "/dev/null", "-P", statistics, "-P", capture, "-e",
+        "trace=write,writev", "-e", "inject=write,writev:delay_enter=4000000:when=1",
+      ]
+        + [Product.rtpRecv, "udp://\(address)", "--stats", statistics, "--capture", capture])
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    try sender.waitForExit()
+    #expect(try String(contentsOfFile: statistics, encoding: .utf8).contains(#""final":true"#))
+    let player = try RunningProcess(Product.rtpRecv, [capture, "--stats", "-"])
+    #expect(try player.waitForExit() == 0)
+    #expect(try Statistics(lastLineOf: player)["delivery", "access_units"] == 30)
+  }
+
   /// Whether a file system of a test's own can be mounted.
   private static let mayMount: Bool = {
     let mount = try? RunningProcess(
@@ -129,13 +152,13 @@ struct RecordingDiskTests {
     .enabled(if: mayMount, "file systems may not be mounted here"),
     arguments: RecordingTests.Container.allCases)
   func fullFileSystem(_ container: RecordingTests.Container) throws {
-    let (sender, address) = try RecordingTests.server(["--frames", "300"])
+    let (sender, address) = try RecordingTests.server(["--loop", "forever"])
     let folder = try TemporaryFolder()
     let kept = try TemporaryFolder()
     // What is mounted is gone with the shell.
     let script = #"""
       mount -t tmpfs -o size=128k none "$1" || exit 1
-      "$0" "$2" -o "$1/cam.$3" --segment 1s --verbose
+      "$0" "$2" -o "$1/cam.$3" --segment 1s --verbose --stats -
       status=$?
       cp "$1"/* "$4" && exit $status
       """#
@@ -145,10 +168,11 @@ struct RecordingDiskTests {
         + [container.rawValue, kept.path])
     _ = try receiver.waitForLine(
       #/cannot be written: No space left on device; .* next file is tried/#)
-    #expect(receiver.standardError.contains("access units") == false)
-    #expect(try receiver.waitForExit() == 6, "\(receiver.standardError)")
+    #expect(!receiver.standardError.contains("access units"))
+    sender.send(signal: SIGTERM)
     try sender.waitForExit()
-    #expect(receiver.standardError.contains("300 access units"), "\(receiver.standardError)")
+    #expect(try receiver.waitForExit() == 6, "\(receiver.standardError)")
+    #expect(try Statistics(lastLineOf: receiver)["rtp", "lost"] == 0)
     #expect(receiver.standardError.contains("the recording has a hole"))
     // 30 kB each.
     #expect(kept.names.count >= 2, "\(kept.names)")
@@ -235,7 +259,7 @@ struct RecordingDiskTests {
     let size: Int
 
     init(of path: String) throws {
-      size = try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int ?? 0
+      size = Scratch.size(of: path)
       let process = try RunningProcess(
         "ffmpeg",
         ["-nostdin", "-v", "error", "-i", path, "-map", "0", "-c:a", "copy"]
@@ -285,9 +309,7 @@ struct RecordingDiskTests {
       let watched = generator.integer(below: files.count)
       let size = whole[watched].size / 100 * (5 + generator.integer(below: 85))
       try waitUntil("\(size) bytes are written") {
-        let path = files[watched]
-        let found = try? FileManager.default.attributesOfItem(atPath: path)[.size] as? Int
-        return found ?? 0 >= size
+        Scratch.size(of: files[watched]) >= size
       }
       // The moment itself, within a fragment or between two.
       usleep(UInt32(generator.integer(below: 100_000)))

@@ -61,8 +61,7 @@ struct RecordingTests {
       ["-q", "filesrc", "location=\(recording)", "!", container.demuxer, "!"]
         + parser.split(separator: " ").map(String.init)
         + ["!", "video/x-raw,format=I420", "!", "filesink", "location=\(pictures)"])
-    let size = try FileManager.default.attributesOfItem(atPath: pictures)[.size] as? Int
-    #expect(size == 120 * 256 * 144 * 3 / 2)
+    #expect(Scratch.size(of: pictures) == 120 * 256 * 144 * 3 / 2)
   }
 
   @Test("a recording plays while it is written", arguments: Container.allCases)
@@ -71,13 +70,10 @@ struct RecordingTests {
     let recording = try Scratch.path(container.rawValue)
     let receiver = try RunningProcess(
       Product.rtpRecv, ["udp://\(address)", "-o", recording, "--stats", "-"])
-    try receiver.wait(until: "two seconds are written", within: 30) {
-      let size = try? FileManager.default.attributesOfItem(atPath: recording)[.size] as? Int
-      return size ?? 0 > 80_000
-    }
+    try waitUntil("two seconds are written") { Scratch.size(of: recording) > 80_000 }
     #expect(try FFmpeg.frameHashes(of: recording).count >= 30)
     receiver.send(signal: SIGINT)
-    #expect(try receiver.waitForExit(within: 5) == 0)
+    #expect(try receiver.waitForExit() == 0)
     sender.send(signal: SIGTERM)
     try sender.waitForExit()
   }

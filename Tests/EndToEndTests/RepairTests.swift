@@ -31,7 +31,7 @@ struct RepairTests {
   }
 
   /// A machine that is busy with other things may keep either end from its work for a while.
-  private static let patience = ["--reorder-window", "3000"]
+  static let patience = ["--reorder-window", "3000"]
 
   static let cases = [
     Case(codec: .h264), Case(codec: .h265, isProtected: true),
@@ -54,7 +54,8 @@ struct RepairTests {
       key = ["--srtp-key-file", file]
     }
     let common =
-      ["-o", output, "--frames", "\(clip.frames)", "--stats", "-", "--timeout", "3"] + Self.patience
+      ["-o", output, "--frames", "\(clip.frames)", "--stats", "-", "--timeout", "20"]
+      + Self.patience
     let sending =
       ["--packet-size", "300", "--loss", "0.05", "--seed", "2", "--speed", "4"] + test.sending + key
     let receiver: RunningProcess
@@ -87,9 +88,13 @@ struct RepairTests {
     #expect(try FFmpeg.frameHashes(of: output) == clip.hashes)
     let statistics = try Statistics(lastLineOf: receiver)
     #expect(statistics["rtp", "lost"] == 0)
-    #expect(statistics["rtp", "reordered"] == 0)
     #expect(statistics["rtp", "repair", "arrived"] > 20)
     #expect(statistics["rtp", "repaired"] > 20)
+    // Where the sender stands still for a moment, the next packet is asked for before it is sent.
+    // It comes itself then, and so does the answer.
+    #expect(
+      statistics["rtp", "repaired"] + statistics["rtp", "reordered"]
+        <= statistics["rtp", "repair", "requested"])
     let intervals = try Statistics.lines(of: receiver)
     let arrived = intervals.reduce(0) { $0 + $1["interval", "repair_arrived"] }
     #expect(arrived == statistics["rtp", "repair", "arrived"])
@@ -107,7 +112,7 @@ struct RepairTests {
     let options =
       ["--feedback", "nack"] + (isInOwnStream ? ["--retransmission-payload-type", "98"] : [])
     let (receiver, port) = try CommandTests.listener(
-      ["-o", output, "--frames", "50", "--stats", "-", "--timeout", "3"]
+      ["-o", output, "--frames", "50", "--stats", "-", "--timeout", "20"]
         + Self.patience + options)
     // With this seed the last packet is among those that are lost. The pictures come slowly enough
     // that the ends of others are asked for too before the next one comes.
@@ -157,7 +162,7 @@ struct RepairTests {
     let clip = try Clip.of(codec)
     let output = try Scratch.path("y4m")
     let (receiver, port) = try CommandTests.listener(
-      ["-o", output, "--frames", "\(clip.frames - Self.tail)", "--stats", "-", "--timeout", "3"]
+      ["-o", output, "--frames", "\(clip.frames - Self.tail)", "--stats", "-", "--timeout", "20"]
         + ["--feedback", "nack"] + retransmission + Self.patience, port: own)
     let script = Bundle.module.resourceURL?
       .appendingPathComponent("Servers/gstreamer-rtp-sender.py").path
@@ -165,7 +170,7 @@ struct RepairTests {
       "/usr/bin/python3",
       [script ?? "", clip.container, codec.rawValue, "\(port)", "--loss", "0.05", "--seed", "3"]
         + retransmission)
-    #expect(try receiver.waitForExit(within: 20) == 0, "\(receiver.standardError)")
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
     withExtendedLifetime(sender) {}
     try Self.expectExact(clip, output, receiver)
   }
@@ -187,7 +192,7 @@ struct RepairTests {
     let output = try Scratch.path("h264")
     let began = ContinuousClock.now
     let (receiver, port) = try CommandTests.listener([
-      "-o", output, "--stats", "-", "--timeout", "3", "--feedback", request,
+      "-o", output, "--stats", "-", "--timeout", "20", "--feedback", request,
     ])
     let sender = try RunningProcess(
       Product.rtpSend,
@@ -197,7 +202,7 @@ struct RepairTests {
       let bytes = [UInt8]((try? Data(contentsOf: URL(fileURLWithPath: output))) ?? Data())
       return bytes.indices.dropLast(3).count { bytes[$0..<$0 + 4] == [0, 0, 1, 0x65] }
     }
-    try receiver.wait(until: "a second key picture") { keyPictures() >= 2 }
+    try waitUntil("a second key picture") { keyPictures() >= 2 }
     receiver.send(signal: SIGINT)
     #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
     sender.send(signal: SIGTERM)
@@ -225,7 +230,7 @@ struct RepairTests {
     let receiver = try RunningProcess(
       Product.rtpRecv,
       arguments.map { $0 == "KEY" ? file : $0 } + ["--retransmission-port", "5006"])
-    #expect(try receiver.waitForExit(within: 10) == 64)
+    #expect(try receiver.waitForExit() == 64)
     #expect(receiver.standardError.contains(reason))
   }
 
@@ -240,7 +245,7 @@ struct RepairTests {
     ])
   func mistakes(options: [String]) throws {
     let receiver = try RunningProcess(Product.rtpRecv, ["rtp://127.0.0.1:0"] + options)
-    #expect(try receiver.waitForExit(within: 10) == 64)
+    #expect(try receiver.waitForExit() == 64)
     #expect(receiver.standardError.contains(options[0]))
   }
 }

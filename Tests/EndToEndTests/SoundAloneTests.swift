@@ -31,6 +31,9 @@ struct SoundAloneTests {
     return shares.sorted()[shares.count / 2]
   }
 
+  /// A second and a half of rtp-send's tone, behind which it says goodbye.
+  private static let brief = ["--frames", "45"]
+
   /// What rtp-send calls a coding, and what it is called when it came.
   static let ours = [
     ("pcmu", "pcmu"), ("pcma/16000", "pcma"), ("g722", "g722"), ("g726-16", "g726le"),
@@ -43,11 +46,11 @@ struct SoundAloneTests {
   @Test("of every coding of rtp-send, by RTSP", arguments: ours)
   func codings(format: String, name: String) throws {
     let server = try RTSPSendTests.Server(
-      [("pattern", "live")], ["--audio", format, "--no-video"])
+      [("pattern", "live")], ["--audio", format, "--no-video"] + Self.brief)
     let outputs = try ["wav", "mp4", "mkv"].map { try Scratch.path($0) }
     let receiver = try RunningProcess(
       Product.rtpRecv,
-      [server.url("live"), "--rtsp-transport", "tcp", "--duration", "2s"]
+      [server.url("live"), "--rtsp-transport", "tcp"]
         + ["--expect", "audio=\(name), duration>=0.3s, lost>=0, gap<1min, jitter<1min"]
         + outputs.flatMap { ["-o", $0] })
     #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
@@ -77,7 +80,7 @@ struct SoundAloneTests {
     let outputs = try ["wav", "mp4", "mkv"].map { try Scratch.path($0) }
     let receiver = try RunningProcess(
       Product.rtpRecv,
-      [server.url(), "--rtsp-transport", "tcp", "--duration", "2s"]
+      [server.url(), "--rtsp-transport", "tcp"]
         + ["--expect", "audio=\(name), duration>=0.3s"] + outputs.flatMap { ["-o", $0] })
     #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
     for path in outputs {
@@ -95,7 +98,7 @@ struct SoundAloneTests {
       toFile: description, atomically: true, encoding: .utf8)
     let receiver = try RunningProcess(
       Product.rtpRecv,
-      [server.url(), "--rtsp-transport", "tcp", "--duration", "2s", "--sdp", description]
+      [server.url(), "--rtsp-transport", "tcp", "--sdp", description]
         + ["-o", sound, "--expect", "audio=g726"])
     #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
     let share = try Self.share(of: 440, in: sound)
@@ -110,13 +113,12 @@ struct SoundAloneTests {
     let (live, capture) = try (Scratch.path("wav"), Scratch.path("pcapng"))
     let receiver = try RunningProcess(
       Product.rtpRecv,
-      ["rtp://127.0.0.1:\(port)", "-o", live, "--capture", capture, "--duration", "2s"] + key)
+      ["rtp://127.0.0.1:\(port)", "-o", live, "--capture", capture] + key)
     _ = try receiver.waitForLine(#/listening on/#)
     let sender = try RunningProcess(
       Product.rtpSend,
-      ["pattern", "udp://127.0.0.1:\(port)", "--audio", "pcma", "--no-video"] + key)
+      ["pattern", "udp://127.0.0.1:\(port)", "--audio", "pcma", "--no-video"] + Self.brief + key)
     #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
-    sender.send(signal: SIGTERM)
     try sender.waitForExit()
     let (paced, samples) = try (Scratch.path("wav"), Scratch.path("pcm"))
     let player = try RunningProcess(
@@ -146,8 +148,9 @@ struct SoundAloneTests {
     let sound = try Scratch.path("wav")
     let receiver = try RunningProcess(
       Product.rtpRecv,
-      ["tcp://127.0.0.1:\(port)", "-o", sound, "--duration", "2s"]
-        + ["--expect", "audio=pcmu, duration>=0.3s, lost=0"])
+      ["tcp://127.0.0.1:\(port)", "-o", sound, "--expect", "audio=pcmu, duration>=0.3s, lost=0"])
+    try waitUntil("a second is written") { Scratch.size(of: sound) > 16_000 }
+    receiver.send(signal: SIGINT)
     #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
     withExtendedLifetime(sender) {}
     #expect(try Self.share(of: 440, in: sound) > 0.9)
@@ -164,7 +167,10 @@ struct SoundAloneTests {
     let receiver = try RunningProcess(
       Product.rtpRecv,
       [server.url("live"), "--rtsp-transport", "multicast", "--interface", machine.interface]
-        + ["-o", sound, "--duration", "2s", "--expect", "audio=aac, duration>=0.3s, lost=0"])
+        + ["-o", sound, "--expect", "audio=aac, duration>=0.3s, lost=0"])
+    // Of two channels.
+    try waitUntil("half a second is written") { Scratch.size(of: sound) > 96_000 }
+    receiver.send(signal: SIGINT)
     #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
     #expect(try server.stop() == 0)
     #expect(try Self.share(of: 1000, in: sound) > 0.9)
@@ -180,19 +186,16 @@ struct SoundAloneTests {
       _ = try sender.waitForLine(#/listening on/#)
       return sender
     }
-    func size(_ path: String) -> Int {
-      (try? FileManager.default.attributesOfItem(atPath: path)[.size] as? Int) ?? 0
-    }
     let first = try serve()
     let sound = try Scratch.path("wav")
     let next = sound.replacing(".wav", with: ".0001.wav")
     let receiver = try RunningProcess(
       Product.rtpRecv, ["http://127.0.0.1:\(port)/live", "--reconnect", "-o", sound])
-    try waitUntil("a second is written") { size(sound) > 16_000 }
+    try waitUntil("a second is written") { Scratch.size(of: sound) > 16_000 }
     first.send(signal: SIGKILL)
     try first.waitForExit()
     let second = try serve()
-    try waitUntil("another second is written") { size(next) > 16_000 }
+    try waitUntil("another second is written") { Scratch.size(of: next) > 16_000 }
     receiver.send(signal: SIGINT)
     #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
     second.send(signal: SIGTERM)

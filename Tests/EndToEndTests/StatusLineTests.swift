@@ -5,19 +5,24 @@ import Testing
 /// The live line of a terminal, which `script` provides.
 @Suite(.serialized)
 struct StatusLineTests {
-  /// Everything that a terminal of `columns` gets to see of a run with losses.
+  /// Everything that a terminal of `columns` gets to see of a run with losses, which lasts until a
+  /// text of it is what was to be seen.
   private func shown(
-    columns: Int, environment: String = "", output: String = "/dev/null --format yuv"
+    columns: Int, environment: String = "", output: String = "/dev/null --format yuv",
+    until isSeen: (String) -> Bool
   ) throws -> String {
     let (sender, address) = try CommandTests.server(
-      ["--frames", "150", "--loss", "0.1", "--seed", "3", "--packet-size", "300"])
+      ["--loop", "forever", "--loss", "0.1", "--seed", "3", "--packet-size", "300"])
     let command =
       "stty cols \(columns); exec env -u NO_COLOR TERM=xterm \(environment) "
       + "'\(Product.rtpRecv)' udp://\(address) -o \(output)"
     let terminal = try RunningProcess("script", ["-qec", command, "/dev/null"])
-    try terminal.waitForExit()
+    func text() -> String { String(decoding: terminal.standardOutput, as: UTF8.self) }
+    try waitUntil("what is to be seen") { isSeen(text()) }
+    sender.send(signal: SIGTERM)
     try sender.waitForExit()
-    return String(decoding: terminal.standardOutput, as: UTF8.self)
+    try terminal.waitForExit()
+    return text()
   }
 
   /// The states of the line, without what controls the terminal.
@@ -30,12 +35,17 @@ struct StatusLineTests {
 
   @Test("a recording shows what is counted, and no frames")
   func recording() throws {
-    let text = try shown(columns: 160, output: Scratch.path("mp4"))
-    let states = text.split(separator: "\r").filter { $0.contains("Mbit/s") }
-    let last = try #require(states.last)
-    #expect(last.contains(#/[1-9]\d+ access units/#) && last.contains("/s  "), "\(last)")
-    #expect(last.contains(#/\d:\d\d  /#) && last.contains(#/\d\.\d MB written  /#), "\(last)")
-    #expect(!last.contains("fps") && !last.contains("latency"), "\(last)")
+    let fields: [Regex<Substring>] = [
+      #/[1-9]\d+ access units/#, #/\/s  /#, #/\d:\d\d  /#, #/\d\.\d MB written  /#,
+    ]
+    func states(of text: String) -> [Substring] {
+      text.split(separator: "\r").filter { $0.contains("Mbit/s") }
+    }
+    let text = try shown(columns: 160, output: Scratch.path("mp4")) { text in
+      states(of: text).contains { state in fields.allSatisfy { state.contains($0) } }
+    }
+    #expect(
+      states(of: text).allSatisfy { !$0.contains("fps") && !$0.contains("latency") }, "\(text)")
     #expect(!text.contains(" frames"), "\(text)")
   }
 
@@ -68,21 +78,25 @@ struct StatusLineTests {
 
   @Test("fields go whole when the terminal is narrow", arguments: [30, 50, 80, 160])
   func width(columns: Int) throws {
-    let states = states(of: try shown(columns: columns))
-    let last = try #require(states.last)
+    // What matters most stays longest.
+    let text = try shown(columns: columns) { text in
+      states(of: text).contains {
+        $0.contains("not intact") && (columns < 80 || $0.contains("latency"))
+          && (columns < 160 || $0.contains("reordered"))
+      }
+    }
     let kinds: [Regex<Substring>] = [
       #/\d+:\d\d/#, #/\d+x\d+/#, #/\d+ frames/#, #/[0-9.]+ fps/#, #/[0-9.]+ Mbit/s/#,
       #/lost \d+ \([0-9.]+ %\)/#, #/\d+ not intact/#, #/decoder too slow: \d+ left out/#,
       #/reordered \d+/#, #/jitter [0-9.]+ ms/#, #/latency [0-9.]+ ms/#,
     ]
-    for state in states {
+    for state in states(of: text) {
       #expect(state.count < columns, "\(state)")
       for field in state.split(separator: "  ") {
         #expect(kinds.contains { field.wholeMatch(of: $0) != nil }, "\(field) in \(state)")
       }
     }
-    // What matters most stays longest.
-    #expect(last.contains("not intact"), "\(last)")
+    let last = try #require(states(of: text).last { $0.contains("not intact") })
     #expect(last.contains("latency") == (columns >= 80), "\(last)")
     #expect(last.contains("reordered") == (columns >= 160), "\(last)")
   }
@@ -93,7 +107,7 @@ struct StatusLineTests {
       ("", true), ("NO_COLOR=1", false), ("TERM=dumb", false),
     ])
   func colour(environment: String, isColoured: Bool) throws {
-    let text = try shown(columns: 100, environment: environment)
+    let text = try shown(columns: 100, environment: environment) { $0.contains("not intact") }
     #expect(text.contains("\u{1B}[31m") == isColoured)
     #expect(text.contains("\u{1B}[K") == (environment != "TERM=dumb"))
   }

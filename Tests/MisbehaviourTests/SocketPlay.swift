@@ -10,33 +10,38 @@ import Testing
 
 /// A script played on sockets of loopback, received as any program with this library does it.
 enum SocketPlay {
-  /// Nothing in the scripts that are played here pauses for longer.
-  static let silence = Duration.seconds(1)
+  /// How long media is waited for at first; a script that ends only by that has a `patience` of its
+  /// own.
+  private static let patience = 20.0
+  /// Far more than the scripts that are played here pause, because a busy machine pauses too.
+  private static let silence = Duration.seconds(10)
 
   static func run(_ script: Script) async throws -> (Outcome, port: Int) {
     let isSecure = script.given["secure"] != nil
     let server = try await SocketServer.start(script, scheme: isSecure ? "rtsps" : "rtsp")
     let clip = try ClipPackets.shared.get()
     let frames = Mutex<[Frame]>([])
-    let begun = ContinuousClock.now
 
     var configuration = Receiver.Configuration()
-    configuration.firstMediaTimeout = .after(.seconds(3))
+    let patience = script.given["patience"].flatMap { Double($0) } ?? Self.patience
+    configuration.firstMediaTimeout = .after(.seconds(patience))
     configuration.silenceTimeout = .after(silence)
     configuration.onAccessUnit = { unit in
       let frame = Frame(unit, of: clip)
       frames.withLock { $0.append(frame) }
     }
+    var options = script.options
+    options.silence = .after(silence)
     let transport = try TransportCatalogue.standard.make(
-      source: script.source(port: server.port), options: script.options,
+      source: script.source(port: server.port), options: options,
       on: MultiThreadedEventLoopGroup.singleton.next())
     let report = try await Receiver(transport: transport, configuration: configuration).run()
 
     var outcome = Outcome()
     // A transport reports these only as text.
     outcome.reports = nil
+    outcome.seconds = nil
     outcome.frames = frames.withLock { $0 }
-    outcome.seconds = (ContinuousClock.now - begun) / .seconds(1)
     outcome.requests = try await server.requests()
     (outcome.end, outcome.texts) = Self.words(for: report.reason)
     try await server.stop()

@@ -12,6 +12,10 @@ import Testing
 import Transports
 
 struct StopTests {
+  /// No run may take longer to end: far beyond the two seconds that a stalled decoder and the
+  /// outputs have, so that a busy machine is no failure.
+  private static let longestEnd = Duration.seconds(20)
+
   /// A hundred frames wait, each of which takes a tenth of a second.
   @Test func aDecoderThatIsBehindDoesNotKeepARunFromEnding() async throws {
     let stream = try PatternStream(
@@ -33,7 +37,7 @@ struct StopTests {
     let stopped = ContinuousClock.now
     receiver.stop()
     let report = await run.value
-    #expect(ContinuousClock.now - stopped < .seconds(3))
+    #expect(ContinuousClock.now - stopped < Self.longestEnd)
     #expect(frames.load(ordering: .relaxed) < 90)
     guard case .stopped = report.reason else {
       Issue.record("\(report.reason)")
@@ -107,8 +111,7 @@ struct StopTests {
     let delivery = report.status.delivery
     #expect(delivery.undecodedAtEnd > 0)
     #expect(delivery.undecodedAtEnd == delivery.failures[.closed])
-    // Holding the far end, a stalled decoder and outputs have two seconds each.
-    #expect(ContinuousClock.now - stopped < .seconds(end == nil ? 3 : 10))
+    #expect(ContinuousClock.now - stopped < Self.longestEnd)
     switch report.reason {
     case .stopped where end == nil, .ended where end != nil: break
     default: Issue.record("\(report.reason)")

@@ -66,13 +66,6 @@ public final class RunningProcess: @unchecked Sendable {
     }
   }
 
-  /// Waits until `check` holds; it is asked again whenever the program writes something.
-  public func wait(until what: String, within seconds: Double = 60, _ check: () throws -> Bool)
-    throws
-  {
-    try wait(within: seconds, for: what) { _ in try check() ? () : nil }
-  }
-
   /// Waits until the program has ended and its outputs are read whole; returns its exit status.
   @discardableResult
   public func waitForExit(within seconds: Double = 60) throws -> Int32 {

@@ -43,4 +43,9 @@ public enum Scratch {
   public static func path(_ ending: String) throws -> String {
     try folder.appendingPathComponent(UUID().uuidString + "." + ending).path
   }
+
+  /// How many bytes the file at `path` has; none where there is no file.
+  public static func size(of path: String) -> Int {
+    (try? FileManager.default.attributesOfItem(atPath: path)[.size] as? Int) ?? 0
+  }
 }

@@ -57,7 +57,7 @@ actor Fleet {
   /// How long a camera may take to end before others begin.
   private let longestEnd: Duration
   /// What a run takes at most, with its capture and its statistics behind it.
-  private static let usualEnd = OutputLane.longestStoring + .seconds(5)
+  private static let usualEnd = OutputLane.longestStoring * 2 + .seconds(5)
   /// How long outputs may take that are ended at once.
   private static let patience = Duration.seconds(2)
 

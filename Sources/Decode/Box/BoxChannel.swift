@@ -10,6 +10,8 @@ import RTPWire
 @safe final class BoxChannel: @unchecked Sendable {
   /// Bytes of the longest message: what is longer lies in shared memory.
   static let longest = 16 << 10
+  /// A wait is made of parts no longer than this, each of which counts as what it was meant to be.
+  private static let longestPart = Duration.milliseconds(100)
 
   private let descriptor: Int32
   /// Whether a message waits for room.
@@ -46,25 +48,33 @@ import RTPWire
 
   /// Waits for a message, without end if `limit` is `nil`.
   ///
+  /// A time in which the machine stood still, so that the other side could not answer either, does
+  /// not count.
+  ///
   /// - Returns: the message, and the descriptor of the memory that came along, which is the
   ///   caller's from then on; -1 if none did.
   /// - Throws: ``BoxFault/ended``, ``BoxFault/silent``, or ``BoxFault/breach(_:)``.
   func receive(within limit: Duration?) throws(BoxFault) -> (message: ByteBuffer, memory: Int32) {
-    let end = limit.map { Instant.now.advanced(by: $0) }
+    var rest = limit
     while true {
-      let milliseconds = end.map { max(0, (Instant.now.nanoseconds(to: $0) + 999_999) / 1_000_000) }
+      let part = rest.map { min($0, Self.longestPart) }
+      let milliseconds = part.map { Int32(max(0, $0 / .milliseconds(1)).rounded(.up)) }
+      let began = Instant.now
       var memory: Int32 = -1
       let count = unsafe box_receive(
-        descriptor, room.baseAddress, room.count, &memory,
-        milliseconds.map { Int32(clamping: $0) } ?? -1)
+        descriptor, room.baseAddress, room.count, &memory, milliseconds ?? -1)
       if count > 0 {
         return unsafe (ByteBuffer(bytes: UnsafeRawBufferPointer(rebasing: room[..<count])), memory)
       }
+      let code = errno
       if memory >= 0 { close(memory) }
       guard count < 0 else { throw .ended }
-      switch errno {
-      case EINTR: continue
-      case ETIMEDOUT: throw .silent
+      switch code {
+      case EINTR, ETIMEDOUT:
+        guard let part, let left = rest else { continue }
+        let remaining = left - min(part, began.duration(to: .now))
+        guard remaining > .zero else { throw .silent }
+        rest = remaining
       case EMSGSIZE: throw .breach("a message is too long")
       default: throw .ended
       }

@@ -9,7 +9,7 @@ public import RTPWire
 public final class CaptureFile: Sendable {
   /// Bytes that may wait to be written: a second of a very fast stream.
   static let maximumWaiting = 32 << 20
-  /// How long closing waits for a stalled reader or disk.
+  /// How long closing waits for a reader that does not read.
   static let patience = Duration.seconds(2)
 
   private let monitor: Monitor<State>
@@ -105,7 +105,7 @@ public final class CaptureFile: Sendable {
     }
   }
 
-  /// Writes what waits, within two seconds; accepts nothing more.
+  /// Writes what waits, to a reader within two seconds; accepts nothing more.
   public func finish() async -> CaptureCounters {
     monitor.quietly { state in
       // A run without packets must not destroy an older capture.
@@ -113,7 +113,7 @@ public final class CaptureFile: Sendable {
     }
     end()
     // A write to a vanished disk may never return.
-    if await thread.join(within: Self.patience + .milliseconds(500)) == .released {
+    if await thread.join(within: longestEnd + .milliseconds(500)) == .released {
       monitor.update { Self.fail(.readerTooSlow, &$0) }
     }
     return counters
@@ -121,7 +121,11 @@ public final class CaptureFile: Sendable {
 
   private func end() {
     monitor.update { $0.isFinished = true }
-    deadline.set(Instant.now.advanced(by: Self.patience))
+    deadline.set(Instant.now.advanced(by: longestEnd))
+  }
+
+  private var longestEnd: Duration {
+    counters.isFile ? FileWriter.longestStoring : Self.patience
   }
 
   private func beginInterface(comment: String?) {

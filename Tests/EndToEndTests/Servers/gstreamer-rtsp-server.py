@@ -120,7 +120,9 @@ def main():
         f"filesrc location={arguments.file} ! qtdemux ! {arguments.codec}parse"
         f" config-interval=-1 ! rtp{arguments.codec}pay name=pay{number} pt=96"
     )
-    tone = f"audiotestsrc ! audioconvert ! audioresample ! {arguments.codec} name=pay0 pt=97"
+    # A second and a half.
+    source = "audiotestsrc num-buffers=65 samplesperbuffer=1024 ! audio/x-raw,rate=44100"
+    tone = f"{source} ! audioconvert ! audioresample ! {arguments.codec} name=pay0 pt=97"
     media = tone if arguments.file == "-" else video
     factory.set_launch(f"( {sound if arguments.sound_first else ''} {media} )")
     factory.set_shared(False)

@@ -29,6 +29,13 @@ struct Clip: Sendable, CustomTestStringConvertible {
 
   var testDescription: String { "\(codec.rawValue), \(frames) frames" }
 
+  /// The one whose container is slow.
+  var slow: Clip {
+    Clip(
+      codec: codec, path: path, container: slowContainer, slowContainer: slowContainer,
+      frames: frames, hashes: hashes)
+  }
+
   static let h264 = Result { try make(.h264) }
   static let h265 = Result { try make(.h265) }
 

@@ -13,6 +13,15 @@ struct SendingServer {
   }
 
   var url: String { "http://127.0.0.1:\(port)/live" }
+
+  /// Saves the stream with `curl`: a recording, of which this is the path.
+  func save() throws -> String {
+    let path = try Scratch.path("rtp4")
+    return try withExtendedLifetime(process) {
+      _ = try RunningProcess.output(of: "curl", ["-sS", "-o", path, url])
+      return path
+    }
+  }
 }
 
 /// nginx in front of a server, in the usual configurations.

@@ -18,13 +18,17 @@ enum Player: String, CaseIterable, Sendable {
     var login = ""
   }
 
-  /// Plays a stream to its end, perhaps on another machine; returns the MD5 of each picture.
+  /// Plays so many pictures of a stream or, without a number, all, perhaps on another machine;
+  /// returns the MD5 of each picture.
+  ///
+  /// GStreamer takes no number.
   func hashes(
-    of url: String, _ way: Way = Way(), on machine: NeighbouringMachine? = nil
+    of url: String, _ way: Way = Way(), taking count: Int? = nil,
+    on machine: NeighbouringMachine? = nil
   ) throws -> [String] {
     let output = try Scratch.path("yuv")
     let process = try RunningProcess(
-      "env", (machine?.prefix ?? []) + ["env"] + (try command(url, way, to: output)))
+      "env", (machine?.prefix ?? []) + ["env"] + (try command(url, way, count, to: output)))
     try process.waitForExit(within: 120)
     if self == .openCV {
       return String(decoding: process.standardOutput, as: UTF8.self).split(separator: "\n")
@@ -40,7 +44,9 @@ enum Player: String, CaseIterable, Sendable {
     self == .openCV ? try hashes(of: clip.path) : clip.hashes
   }
 
-  private func command(_ url: String, _ way: Way, to output: String) throws -> [String] {
+  private func command(
+    _ url: String, _ way: Way, _ count: Int?, to output: String
+  ) throws -> [String] {
     // A login in the URL, except for GStreamer, which is told it apart.
     let login = way.login.isEmpty || self == .gstreamer ? "" : way.login + "@"
     let url = url.replacing("://", with: "://\(login)", maxReplacements: 1)
@@ -52,6 +58,7 @@ enum Player: String, CaseIterable, Sendable {
         url.hasPrefix("rtsps:") ? ["SSL_CERT_FILE=\(try Certificates.shared.get().authority)"] : []
       return trust + [program, "-nostdin", "-v", "error"]
         + ["-rtsp_transport", Self.option(way.transport, url), "-i", url]
+        + (count.map { ["-frames:v", "\($0)"] } ?? [])
         + ["-an", "-fps_mode", "passthrough", "-f", "rawvideo", output]
     case .gstreamer:
       let words = way.login.split(separator: ":")
@@ -69,10 +76,11 @@ enum Player: String, CaseIterable, Sendable {
       ] + trust + login + rest.split(separator: " ").map(String.init)
         + ["filesink", "location=\(output)"]
     case .openCV:
+      let turns = count.map { "range(\($0))" } ?? "itertools.count()"
       let script = """
-        import cv2, hashlib, sys
+        import cv2, hashlib, itertools, sys
         capture = cv2.VideoCapture(sys.argv[1], cv2.CAP_FFMPEG)
-        while True:
+        for _ in \(turns):
             is_there, picture = capture.read()
             if not is_there: break
             print(hashlib.md5(picture).hexdigest())

@@ -30,9 +30,14 @@ struct Statistics {
   }
 
   /// The number at `path`, or −1.
-  subscript(path: String...) -> Int {
+  subscript(path: String...) -> Int { value(at: path) as? Int ?? -1 }
+
+  /// The time in seconds at `path`, or −1.
+  func seconds(_ path: String...) -> Double { value(at: path) as? Double ?? -1 }
+
+  private func value(at path: [String]) -> Any? {
     var value: Any? = object
     for name in path { value = (value as? [String: Any])?[name] }
-    return value as? Int ?? -1
+    return value
   }
 }

@@ -61,9 +61,11 @@ private final class FramedServerEnd: FarEnd {
 
   private let peer: StreamPeer
   private let framing: PacketFraming
+  private let silence: Duration
 
   init(_ behaviour: FarEndBehaviour, _ framing: PacketFraming) async throws {
     self.framing = framing
+    silence = behaviour.silence()
     guard case .hostile(let name) = behaviour else {
       peer = try await StreamPeer(isSlow: behaviour == .byteByByte)
       return
@@ -75,7 +77,7 @@ private final class FramedServerEnd: FarEnd {
   func makeTransport(on eventLoop: any EventLoop) throws -> any RTPTransport {
     FramedTransport(
       source: .server(host: "127.0.0.1", port: peer.port), framing: framing,
-      silence: .seconds(2), on: eventLoop)
+      silence: silence, on: eventLoop)
   }
 
   func send(_ packets: [ByteBuffer]) async throws {

@@ -57,10 +57,12 @@ private final class HTTPServerEnd: FarEnd {
   ]
 
   private let peer: StreamPeer
+  private let silence: Duration
 
   init(_ behaviour: FarEndBehaviour) async throws {
+    silence = behaviour.silence()
     switch behaviour {
-    case .orderly, .byteByByte:
+    case .orderly, .byteByByte, .pausing:
       peer = try await StreamPeer(
         isSlow: behaviour == .byteByByte,
         received: { _, peer in peer.reply(ByteBuffer(string: Self.head)) })
@@ -73,8 +75,8 @@ private final class HTTPServerEnd: FarEnd {
 
   func makeTransport(on eventLoop: any EventLoop) throws -> any RTPTransport {
     var configuration = HTTPConfiguration()
-    configuration.silence = .seconds(2)
-    configuration.answerTime = .seconds(2)
+    configuration.silence = silence
+    configuration.answerTime = silence
     return try HTTPTransport(
       source: "http://127.0.0.1:\(peer.port)/", configuration: configuration, on: eventLoop)
   }

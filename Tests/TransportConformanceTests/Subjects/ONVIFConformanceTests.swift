@@ -54,10 +54,12 @@ private final class ONVIFCameraEnd: FarEnd {
   private let services: StreamPeer
   private let stream: StreamPeer?
   private let dialogue = RTSPDialogue(serverPort: nil)
+  private let silence: Duration
 
   init(_ behaviour: FarEndBehaviour) async throws {
+    silence = behaviour.silence(.seconds(1))
     switch behaviour {
-    case .orderly, .byteByByte:
+    case .orderly, .byteByByte, .pausing:
       let isSlow = behaviour == .byteByByte
       let stream = try await StreamPeer(
         isSlow: isSlow,
@@ -97,7 +99,7 @@ private final class ONVIFCameraEnd: FarEnd {
   func makeTransport(on eventLoop: any EventLoop) throws -> any RTPTransport {
     var configuration = RTSPConfiguration()
     configuration.lowerTransport = .tcp
-    configuration.silence = .seconds(1)
+    configuration.silence = silence
     return try ONVIFTransport(
       source: "onvif://127.0.0.1:\(services.port)", configuration: configuration, on: eventLoop)
   }

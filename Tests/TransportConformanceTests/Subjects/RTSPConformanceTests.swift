@@ -64,17 +64,19 @@ private final class RTSPServerEnd: FarEnd {
   private let datagrams: DatagramPeer?
   private let dialogue: RTSPDialogue
   private let lowerTransport: RTSPConfiguration.LowerTransport
+  private let silence: Duration
 
   init(
     _ behaviour: FarEndBehaviour, _ lowerTransport: RTSPConfiguration.LowerTransport
   ) async throws {
     self.lowerTransport = lowerTransport
+    silence = behaviour.silence()
     let datagrams = lowerTransport == .udp ? try await DatagramPeer.open() : nil
     self.datagrams = datagrams
     let dialogue = RTSPDialogue(serverPort: datagrams?.port)
     self.dialogue = dialogue
     switch behaviour {
-    case .orderly, .byteByByte:
+    case .orderly, .byteByByte, .pausing:
       peer = try await StreamPeer(
         isSlow: behaviour == .byteByByte,
         received: { bytes, peer in
@@ -90,7 +92,7 @@ private final class RTSPServerEnd: FarEnd {
   func makeTransport(on eventLoop: any EventLoop) throws -> any RTPTransport {
     var configuration = RTSPConfiguration()
     configuration.lowerTransport = lowerTransport
-    configuration.silence = .seconds(2)
+    configuration.silence = silence
     return try RTSPTransport(
       source: "rtsp://127.0.0.1:\(peer.port)/stream", configuration: configuration, on: eventLoop)
   }
