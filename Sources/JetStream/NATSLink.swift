@@ -49,7 +49,7 @@ import Transports
 
   /// As people see it.
   let server: String
-  /// How long making this one, and each request, may take.
+  /// How long making this connection, and each request, may take.
   let patience: Duration
   /// libnats's.
   private let connection: OpaquePointer
