@@ -400,8 +400,9 @@ extension RawFrame {
     guard pixelFormat.bitDepth > 8 else {
       return Double(bytes.reduce(0) { $0 + Int($1) }) / Double(bytes.count)
     }
-    let sum = stride(from: 0, to: bytes.count, by: 2).reduce(0) {
-      $0 + Int(bytes[$1]) + Int(bytes[$1 + 1]) << 8
+    var sum = 0
+    for place in stride(from: 0, to: bytes.count, by: 2) {
+      sum += Int(bytes[place]) + Int(bytes[place + 1]) << 8
     }
     return Double(sum) / Double(width * height) / Double(1 << (pixelFormat.bitDepth - 8))
   }

@@ -83,13 +83,13 @@ struct ParameterSetRangeTests {
   @Test("Codes of 32 zeros and more", arguments: Material.all, 31...80)
   func zeros(_ material: Material, _ count: Int) throws {
     let sequence = material.codec == H264.codec ? 0 : 1
+    let zeros = (0..<(count / 8)).flatMap { index -> [UInt8] in [0, index % 2 == 1 ? 3 : 0] }
     for (index, kept) in [(sequence, material.codec == H264.codec ? 4 : 15), (sequence + 1, 2)] {
-      let set =
-        material.parameterSets[index].prefix(kept)
-        + (0..<(count / 8)).flatMap { [0, $0 % 2 == 1 ? 3 : 0] as [UInt8] }
-        + [1 << UInt8(7 - count % 8), 0xFF, 0xFF, 0xFF]
+      var set = Array(material.parameterSets[index].prefix(kept))
+      set += zeros
+      set += [1 << UInt8(7 - count % 8), 0xFF, 0xFF, 0xFF]
       var bench = try Bench(material.codec)
-      bench.push(Array(set))
+      bench.push(set)
       bench.push(material.keySlice, marker: true)
       #expect(bench.accessUnits.count == 1)
       #expect(bench.defragmenter.formatDescription == nil)

@@ -32,8 +32,8 @@ struct GrowingSourceTests {
       "videotestsrc num-buffers=\(clip.frames) pattern=ball "
       + "! video/x-raw,width=320,height=240,framerate=100/1 "
       + "! x264enc bframes=2 key-int-max=60 ! h264parse"
-    return ["gst-launch-1.0", "--messages"]
-      + "\(pictures) ! \(sink)".split(separator: " ").map(String.init)
+    let words = "\(pictures) ! \(sink)".split(separator: " ").map(String.init)
+    return ["gst-launch-1.0", "--messages"] + words
   }
 
   static let writers = [

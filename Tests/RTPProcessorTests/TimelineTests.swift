@@ -114,7 +114,7 @@ import Testing
     for packet in sender.packets(3) { session.receive(packet) }
     let times = session.deliveries.suffix(3).map(\.packet.time.ticks)
     let elapsed = last?.arrival.nanoseconds(to: session.now) ?? 0
-    let expected = (last?.time.ticks ?? 0) + elapsed * 9 / 100_000
+    let expected: Int64 = (last?.time.ticks ?? 0) + elapsed * 9 / 100_000
     #expect(times == [expected, expected + 3000, expected + 6000])
   }
 
@@ -139,7 +139,9 @@ import Testing
       }
     }
     #expect(processor.statistics.delivered == 4 * 65_536)
-    #expect(last?.extendedSequence == Int64(5 * 65_536 + 65_000 - 1))
-    #expect(last?.time.ticks == Int64(0xFFF0_0000 + 90_000 * (4 * 65_536 - 1)))
+    let sequence: Int64 = 5 * 65_536 + 65_000 - 1
+    #expect(last?.extendedSequence == sequence)
+    let ticks: Int64 = 0xFFF0_0000 + 90_000 * (4 * 65_536 - 1)
+    #expect(last?.time.ticks == ticks)
   }
 }

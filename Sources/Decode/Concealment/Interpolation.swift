@@ -52,14 +52,16 @@ struct Interpolation<Sample: PictureSample> {
     let (across, down) = (taps[x], taps[y])
     func filtered(_ number: Int) -> Row {
       if x == 0 { return row(number, 1) &* 64 }
-      return row(number, 0) &* across[0] &+ row(number, 1) &* across[1]
-        &+ row(number, 2) &* across[2] &+ row(number, 3) &* across[3]
+      let left: Row = row(number, 0) &* across[0] &+ row(number, 1) &* across[1]
+      let right: Row = row(number, 2) &* across[2] &+ row(number, 3) &* across[3]
+      return left &+ right
     }
     var (above, own, below) = (filtered(0), filtered(1), filtered(2))
     for index in 0..<Self.side {
       let last = filtered(index + 3)
-      let sum = above &* down[0] &+ own &* down[1] &+ below &* down[2] &+ last &* down[3]
-      rows[index] = ((sum &+ 2048) &>> 12).clamped(
+      let upper: Row = above &* down[0] &+ own &* down[1]
+      let lower: Row = below &* down[2] &+ last &* down[3]
+      rows[index] = ((upper &+ lower &+ 2048) &>> 12).clamped(
         lowerBound: Row(repeating: 0), upperBound: Row(repeating: most))
       (above, own, below) = (own, below, last)
     }

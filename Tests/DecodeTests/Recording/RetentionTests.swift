@@ -92,7 +92,8 @@ import Testing
       }
     }
     let room = FileSystemRoom { _ in
-      showsLate ? 0 : Int64(8 * 4 - folder.names.count) * 4096
+      let gone = 8 * 4 - folder.names.count
+      return showsLate ? 0 : Int64(gone) * 4096
     }
     let retentions = try cameras.map { camera in
       try Retention(

@@ -126,7 +126,8 @@ struct LATMTests {
     #expect(bench.units.isEmpty && bench.statistics.malformedPayloads == 1)
     bench.push(Self.inBand(configuration, units, other: other ?? 0), at: 10_000)
     bench.push(Self.inBand(nil, units, other: other ?? 0), at: 10_000 + Int64(subframes) * 1024)
-    #expect(bench.ticks == (0..<2 * subframes).map { 10_000 + 1024 * Int64($0) })
+    let ticks = (0..<Int64(2 * subframes)).map { 10_000 + 1024 * $0 }
+    #expect(bench.ticks == ticks)
     #expect(bench.defragmenter.format?.configuration == bytes("1190"))
     #expect(bench.defragmenter.format?.channels == 2)
   }

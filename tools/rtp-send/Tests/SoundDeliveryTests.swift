@@ -144,10 +144,8 @@ import Testing
       let (first, last) = (try #require(points.first), try #require(points.last))
       let seconds = Double(last.ntpTime - first.ntpTime) / 4_294_967_296
       let rate = Double(last.timestamp &- first.timestamp) / seconds
-      return timestamps.map {
-        Double(Int32(bitPattern: $0 &- first.timestamp)) / rate
-          + Double(first.ntpTime - (UInt64(3_900_000_000) << 32)) / 4_294_967_296
-      }
+      let start = Double(first.ntpTime - UInt64(3_900_000_000) << 32) / 4_294_967_296
+      return timestamps.map { start + Double(Int32(bitPattern: $0 &- first.timestamp)) / rate }
     }
     let heard = try wallClock(of: clicks, Self.soundSSRC)
     let seen = try wallClock(of: flashes, Self.videoSSRC)

@@ -166,9 +166,9 @@ struct QuirkyAnswers: Sendable {
   /// Packets of another source on a channel of the client, with delimiters of H.264.
   static func oldFrames(on channel: UInt8) -> ByteBuffer {
     ByteBuffer(
-      bytes: (0..<oldPackets).flatMap { number in
-        [UInt8(ascii: "$"), channel, 0, 14, 0x80, 0x80 | 96, 0, number, 0, 0, number, 0]
-          + Array("old!".utf8) + [0x09, 0x10]
+      bytes: (0..<oldPackets).flatMap { number -> [UInt8] in
+        let header: [UInt8] = [0x80, 0x80 | 96, 0, number, 0, 0, number, 0]
+        return [UInt8(ascii: "$"), channel, 0, 14] + header + Array("old!".utf8) + [0x09, 0x10]
       })
   }
 
