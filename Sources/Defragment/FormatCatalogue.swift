@@ -79,6 +79,11 @@ public struct FormatCatalogue: Sendable {
   /// Whether sound that is described like this can be taken out of its packets.
   public func knowsSound(_ media: MediaDescription) -> Bool { soundFormat(of: media) != nil }
 
+  /// The samples a second of described sound, where its coding or its parameters say that.
+  public func sampleRate(of media: MediaDescription) -> UInt32? {
+    soundFormat(of: media)?.format.flatMap { UInt32(exactly: $0.sampleRate) }
+  }
+
   /// The format of the sound that `media` describes; `nil` where it is not known.
   func soundFormat(of media: MediaDescription) -> (any SoundPayloadFormat)? {
     // A static type means the same everywhere; some cameras write another name beside it.

@@ -18,6 +18,8 @@ public struct MediaDescription: Sendable, Hashable {
     set { saidClockRate = newValue == 0 ? nil : newValue }
   }
   private var saidClockRate: UInt32?
+  /// Whether the description has a rate that can be one.
+  public var saysClockRate: Bool { saidClockRate != nil }
   /// The channels that `a=rtpmap` says (RFC 8866 §6.6); `nil` where it does not, which means one.
   public var channels: Int?
   /// The parameters of `a=fmtp`, keys in lower case, values as written.

@@ -25,11 +25,14 @@ extension Reception {
     // that is not the one it sends.
     let own = configuration.video.media
     let said = configuration.saidSound ?? configuration.stream.sound
-    let media = media.map { description in
-      let isSaid = description.kind == .audio && description.payloadType == said?.payloadType
-      return isSaid ? said ?? description : description
-    }
     let formats = configuration.stream.formats
+    let media = media.map { description in
+      guard description.kind == .audio else { return description }
+      var sound = description.payloadType == said?.payloadType ? said ?? description : description
+      // Cameras write a rate of 0, and mean that of the coding.
+      if !sound.saysClockRate, let rate = formats.sampleRate(of: sound) { sound.clockRate = rate }
+      return sound
+    }
     let sound = media.indices.prefix(Self.maximumDescribed).first {
       media[$0].kind == .audio && formats.knowsSound(media[$0])
     }

@@ -44,6 +44,8 @@ struct MisbehaviourTests {
       ("refuses-the-stream", 12, "404"),
       ("redirects-to-the-metadata-service", 11, "redirect"),
       ("describes-no-video", 12, "no video"),
+      ("sends-mpeg-ts", 2, "put each stream into RTP by itself"),
+      ("wants-to-agree-on-keys", 2, "switch SRTP off"),
       ("server-goes-in-mid-stream", 1, "closed the connection"),
       ("answers-with-a-web-page", 2, "does not send RTSP"),
     ])

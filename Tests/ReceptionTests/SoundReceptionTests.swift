@@ -116,6 +116,19 @@ struct SoundReceptionTests {
   }
 
   @Test(
+    "A rate of 0 is described, and the coding says another",
+    arguments: [
+      ("OPUS", [:], 48_000), ("mpeg4-generic", ["config": "1408"], 16_000), ("G726-32", [:], 8000),
+    ] as [(String, [String: String], UInt32)])
+  func withoutRate(_ name: String, _ parameters: [String: String], _ rate: UInt32) throws {
+    let sender = VirtualSender(units: 1, seed: 1, at: Self.start)
+    let sound = MediaDescription(
+      kind: .audio, payloadType: 97, encodingName: name, clockRate: 0, formatParameters: parameters)
+    let pair = try Pair(sender: sender, describes: [sender.media, sound])
+    #expect(pair.reception.status.tracks.map(\.clockRate) == [90_000, rate])
+  }
+
+  @Test(
     "What the user says of the sound takes precedence over the description",
     arguments: [true, false])
   func overruled(_ isAlone: Bool) throws {

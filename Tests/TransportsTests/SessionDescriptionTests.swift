@@ -349,6 +349,29 @@ struct SessionDescriptionTests {
     }
   }
 
+  /// VStarcam cameras.
+  @Test func tabsAreSpaces() throws {
+    let media = try media("m=audio 0 RTP/AVP 8\t ", "a=rtpmap:8 PCMA/8000", "a=rtcp-mux\t")
+    #expect(media.payloadTypes == [8] && media.isControlMultiplexed)
+  }
+
+  /// Anpviz cameras send G.711 all the same.
+  @Test(
+    arguments: [
+      ("m=audio 0 RTP/AVP 0", "a=rtpmap:0 MPEG4-GENERIC/16000/2", "PCMU", 8000),
+      ("m=audio 0 RTP/AVP 8", "a=rtpmap:8 PCMA/16000", "PCMA", 16_000),
+      ("m=audio 0 RTP/AVP 11", "a=rtpmap:11 L16/16000", "L16", 16_000),
+      ("m=video 0 RTP/AVP 0", "a=rtpmap:0 H264/90000", "H264", 90_000),
+    ] as [(String, String, String, UInt32)])
+  func aStaticTypeOfSoundIsWhatItIsEverywhere(
+    line: String, map: String, name: String, rate: UInt32
+  ) throws {
+    let media = try media(line, map)
+    #expect(media.description.encodingName == name)
+    #expect(media.description.clockRate == rate)
+    #expect(media.description.channels ?? 1 == 1)
+  }
+
   // MARK: Back channels
 
   @Test func aSectionForWhatAClientSendsIsABackChannel() throws {
@@ -373,6 +396,16 @@ struct SessionDescriptionTests {
   @Test func aDeviceThatMarksAllItsStreamsMeansItself() throws {
     let session = try parse(
       "v=0\no=-\nm=video 0 RTP/AVP 96\na=sendonly\nm=audio 0 RTP/AVP 0\na=sendonly\n")
+    #expect(session.media.map(\.isBackChannel) == [false, false])
+    #expect(session.index(of: .firstVideo) == 0)
+  }
+
+  /// D-Link's DCS-2630L, and what a camera with metadata would write.
+  @Test(arguments: [
+    "m=audio 0 RTP/AVP 127\na=rtpmap:127 mpeg4-generic/8000/1", "m=application 0 RTP/AVP 107",
+  ])
+  func aDeviceThatMarksItsVideoMeansItself(other: String) throws {
+    let session = try parse("v=0\no=-\nm=video 0 RTP/AVP 99\na=sendonly\n\(other)\n")
     #expect(session.media.map(\.isBackChannel) == [false, false])
     #expect(session.index(of: .firstVideo) == 0)
   }

@@ -123,6 +123,9 @@ extension RTSPError: CustomStringConvertible {
     case .noKnownMedia:
       return "the server describes no video, and no sound whose coding is known here; "
         + "--list shows what there is"
+    case .unsupportedProfile(let profile) where profile.uppercased().hasPrefix("MP2T"):
+      return "the stream is MPEG-TS, which cannot be received; have the server put each stream "
+        + "into RTP by itself"
     case .unsupportedProfile(let profile):
       return "the stream is carried as '\(profile.printable)', which cannot be received; "
         + "switch encryption of the media off, or use rtsps://"
@@ -141,6 +144,9 @@ extension RTSPError: CustomStringConvertible {
     case 400, 451: return "\(answer); check the URL"
     case 403, 407: return "\(answer); this user, or this network, is not allowed in"
     case 404, 410: return "\(answer); check the path in the URL"
+    case 463:
+      // Key management failure (RFC 4567): Axis cameras want the keys of SRTP in SETUP.
+      return "\(answer); switch SRTP off in the camera, and use rtsps://, which encrypts all of it"
     case 453, 503: return "\(answer); it may have too many clients, try again later"
     case 500...599: return "\(answer); try again, or restart it"
     default: return answer

@@ -44,6 +44,8 @@ public struct SessionDescription: Sendable, Hashable {
     /// Whether the section is for media that the client sends: `a=sendonly` beside sections without
     /// it (ONVIF Streaming Specification §5.3).
     public var isBackChannel = false
+    /// Whether its keys are to be agreed on with `a=key-mgmt` (RFC 4567), which nothing here does.
+    public internal(set) var hasKeyManagement = false
     /// The usable `a=crypto` lines (RFC 4568), in order, without the keys as text.
     public internal(set) var cryptos: [SDESCrypto] = []
     /// Why the first unusable `a=crypto` line was rejected.

@@ -14,8 +14,12 @@ extension SessionDescriptionParser {
       session.media.append(media)
     }
     for group in groups { joinRetransmission(of: group.compactMap { places[$0] }) }
-    // Some devices use 'sendonly' for their own direction, on everything that they send.
-    if session.media.allSatisfy(\.isBackChannel) {
+    // Only sound has a back channel (ONVIF Streaming Specification §5.3). Some devices use
+    // 'sendonly' for their own direction, on everything that they send or, as D-Link's DCS-2630L,
+    // on the video.
+    if session.media.contains(where: { $0.isBackChannel && $0.kind != .audio })
+      || session.media.allSatisfy(\.isBackChannel)
+    {
       for index in session.media.indices { session.media[index].isBackChannel = false }
     }
     return session
@@ -40,7 +44,15 @@ extension SessionDescriptionParser {
     _ payloadType: UInt8, of media: SessionDescription.Media,
     _ repeats: [UInt8: RetransmissionFormat], in section: SessionDescriptionSection
   ) -> MediaDescription {
-    let map = section.encodings[payloadType] ?? RTPMap(assignedTo: payloadType)
+    let assigned = RTPMap(assignedTo: payloadType)
+    var map = section.encodings[payloadType] ?? assigned
+    // Anpviz cameras send G.711, and write the name, the rate and the channels of AAC beside its
+    // number.
+    if media.kind == .audio, let assigned, ["PCMU", "PCMA"].contains(assigned.name),
+      map?.name.uppercased() != assigned.name
+    {
+      map = assigned
+    }
     if let map, map.clockRate == nil { note(.invalidClockRate(payloadType: payloadType)) }
     return MediaDescription(
       kind: media.kind, payloadType: payloadType,

@@ -75,7 +75,8 @@ struct SessionDescriptionParser {
   /// `<media> <port>[/<count>] <profile> <payload type> …` (§5.14).
   private mutating func readMedia(_ value: String) throws(SessionDescriptionError) {
     // There are only 128 payload types, so later words add nothing.
-    let words = value.split(separator: " ", maxSplits: 3 + 128)
+    // VStarcam cameras write a tab behind the last one.
+    let words = value.split(maxSplits: 3 + 128) { $0 == " " || $0 == "\t" }
     guard words.count >= 4, let port = words[1].split(separator: "/").first.flatMap({ Int($0) }),
       (0...65_535).contains(port)
     else { return try begin(nil) }
@@ -108,7 +109,7 @@ struct SessionDescriptionParser {
 
   private mutating func readAttribute(_ line: String) {
     let colon = line.firstIndex(of: ":") ?? line.endIndex
-    let name = line[..<colon]
+    let name = line[..<colon].trimmed
     let value = line[colon...].dropFirst().trimmed
     switch name {
     case "rtpmap":
@@ -126,6 +127,7 @@ struct SessionDescriptionParser {
     case "rtcp-fb": readFeedback(value)
     case "mid": withSection { $0.identification = value }
     case "group": readGroup(value)
+    case "key-mgmt": withMedia { $0.hasKeyManagement = true }
     case "sendonly": withMedia { $0.isBackChannel = true }
     case "source-filter": readSourceFilter(value)
     default: break

@@ -17,6 +17,8 @@ public enum SRTPError: Error, Sendable, Hashable {
   case keySource(String, KeyFault)
   /// The description asks for encrypted media, but there is no key for it.
   case keyMissing(profile: String)
+  /// The description wants the key to be agreed on (RFC 4567).
+  case keyManagement
   /// The key came over a connection, or in a file, that others can read.
   case exposedKey(String)
   /// No `a=crypto` line can be used; the fault is the first line's.
@@ -72,6 +74,10 @@ extension SRTPError: CustomStringConvertible {
       return
         "the media is encrypted (\(profile.prefix(40))), but the description has no key for it; "
         + "give it with --srtp-key-file"
+    case .keyManagement:
+      return
+        "the sender wants to agree on the keys of SRTP by MIKEY, which is not possible here; "
+        + "switch SRTP off in the camera, and use rtsps://, which encrypts all of it"
     case .exposedKey(let place):
       return "the description contains the media's key in clear, and \(place); "
         + "--allow-insecure-sdes accepts it"
@@ -119,7 +125,7 @@ extension SRTPError: TransportFault {
     // A key that cannot be had is a missing one.
     case .keyMissing, .description, .keySource(_, .unreadable): .credentials
     case .keyLength, .identifierTooLong, .keysDiffer, .tooManyKeys, .ambiguousIdentifier,
-      .weakSuite, .keySource, .library:
+      .weakSuite, .keySource, .keyManagement, .library:
       .usage
     }
   }

@@ -96,7 +96,9 @@ extension SessionDescription.Media {
   public func protection(
     _ options: SRTPOptions, exposure: String?
   ) throws(SRTPError) -> SRTPConfiguration {
-    guard !cryptos.isEmpty || cryptoFault != nil else { throw .keyMissing(profile: profile) }
+    guard !cryptos.isEmpty || cryptoFault != nil else {
+      throw hasKeyManagement ? .keyManagement : .keyMissing(profile: profile)
+    }
     let usable = cryptos.first { options.allowsWeak || !$0.isWeak }
     guard let usable else { throw .description(cryptoFault ?? .weak) }
     if let exposure, !options.allowsInsecureSDES { throw .exposedKey(exposure) }

@@ -42,6 +42,24 @@ struct AACPayloadTests {
     #expect(bench.ticks == [0, 1024, 2048, 3072, 4096])
   }
 
+  @Test("Describes no index: some have it, those of AMS do not and call the stream another type")
+  func withoutIndices() throws {
+    let changes: [String: String?] = ["indexlength": nil, "indexdeltalength": nil]
+    var bench = try bench(changes.merging(["streamtype": "3"]) { $1 })
+    // 13 bits of size alone, of one unit and of two.
+    bench.push(bytes("000d 0018 211b8f"), at: 0)
+    bench.push(bytes("001a 0018 0080 211b8f 2122"), at: 1024)
+    #expect(bench.hex == ["211b8f", "211b8f", "2122"])
+    #expect(bench.ticks == [0, 1024, 2048])
+    var indexed = try self.bench(changes)
+    indexed.push(bytes("0010 0018 211b8f"), at: 0)
+    #expect(indexed.hex == ["211b8f"])
+    // A camera that says the lengths means them.
+    var said = try self.bench()
+    said.push(bytes("000d 0018 211b8f"), at: 0)
+    #expect(said.units.isEmpty && said.statistics.malformedPayloads == 1)
+  }
+
   @Test("Replicates bands: units are twice as long, at either clock")
   func bandReplication() throws {
     var bench = try bench(["config": "2b920800"], clock: 44_100)

@@ -23,6 +23,8 @@ struct AccessUnitHeaders: Sendable, Hashable {
   private var sizeLength = 0
   private var indexLength = 0
   private var indexDeltaLength = 0
+  /// Whether the description leaves the length of the index out.
+  private let isIndexAssumed: Bool
   private var compositionLength = 0
   private var decodingLength = 0
   private var streamStateLength = 0
@@ -49,6 +51,7 @@ struct AccessUnitHeaders: Sendable, Hashable {
       if !(0...32).contains(length) { isValid = false }
       return length
     }
+    isIndexAssumed = parameters["indexlength"] == nil && usual != nil
     sizeLength = length("sizelength", usual?.size)
     indexLength = length("indexlength", usual?.index)
     indexDeltaLength = length("indexdeltalength", usual?.index)
@@ -84,16 +87,25 @@ struct AccessUnitHeaders: Sendable, Hashable {
     else { throw Invalid.inconsistent }
     var reader = BitReader(plain: section)
     var entries: [Entry] = []
+    var layout = self
+    if lacksIndices(in: Int(bits)) { (layout.indexLength, layout.indexDeltaLength) = (0, 0) }
     while reader.position < Int(bits) {
       guard entries.count < Self.maximumEntries else { throw Invalid.inconsistent }
       let start = reader.position
-      entries.append(try readEntry(&reader, isFirst: entries.isEmpty))
+      entries.append(try layout.readEntry(&reader, isFirst: entries.isEmpty))
       guard reader.position <= Int(bits), reader.position > start else {
         throw Invalid.inconsistent
       }
     }
     guard !entries.isEmpty else { throw Invalid.inconsistent }
     return entries
+  }
+
+  /// Whether headers of `bits` together have no index, of which the description says nothing: those
+  /// of the AMS server.
+  private func lacksIndices(in bits: Int) -> Bool {
+    isIndexAssumed && sizeLength > 0 && bits.isMultiple(of: sizeLength)
+      && !bits.isMultiple(of: sizeLength + indexLength)
   }
 
   private func readEntry(_ reader: inout BitReader, isFirst: Bool) throws -> Entry {

@@ -36,8 +36,7 @@ struct GenericAACPayloadFormat: SoundPayloadFormat {
   init?(media: MediaDescription) {
     let parameters = media.formatParameters
     guard let headers = AccessUnitHeaders(parameters: parameters),
-      parameters["streamtype"].map({ $0 == "5" }) ?? true,
-      parameters["mode"]?.lowercased().hasPrefix("celp") != true
+      Self.isAAC(mode: parameters["mode"]?.lowercased(), streamType: parameters["streamtype"])
     else { return nil }
     self.headers = headers
     clockRate = Int64(media.clockRate)
@@ -62,6 +61,14 @@ struct GenericAACPayloadFormat: SoundPayloadFormat {
       isConfigured = false
     }
     format = configuration.format
+  }
+
+  /// Whether the mode, or else the type of the stream (5 is sound), leaves that it is AAC.
+  ///
+  /// The AMS server says another type.
+  private static func isAAC(mode: String?, streamType: String?) -> Bool {
+    if let mode, mode.hasPrefix("aac") { return true }
+    return streamType ?? "5" == "5" && mode?.hasPrefix("celp") != true
   }
 
   mutating func unpack(

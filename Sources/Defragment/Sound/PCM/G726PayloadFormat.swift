@@ -23,7 +23,8 @@ struct G726PayloadFormat: SoundPayloadFormat {
     // The codes of 8 samples are a whole number of bytes at each rate.
     let group = bits == 2 || bits == 4 ? (8, 8 / bits) : (8 * bits, 8)
     let format = SoundFormat(
-      codec: codec, sampleRate: media.clockSampleRate, channels: 1, codeBits: bits)
+      codec: codec, sampleRate: media.saysClockRate ? media.clockSampleRate : 8000, channels: 1,
+      codeBits: bits)
     guard let samples = PCMPayload(format, groupBits: group.0, groupSamples: group.1) else {
       return nil
     }
