@@ -133,7 +133,9 @@ struct OutputOrder<Picture> {
       skipsCounts = true
     }
     if entry.number == leader {
-      if leads == nil { leads = false }
+      // The first picture of all, and one of a type that nothing precedes, say nothing about later
+      // ones (RADL pictures, H.265 §7.4.2.2).
+      if leads == nil, mayBeLed, entry.number > 1 || depth ?? 0 == 0 { leads = false }
       leader = nil
     }
     last = (entry.count, entry.time)

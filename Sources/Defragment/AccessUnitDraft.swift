@@ -66,7 +66,12 @@ struct AccessUnitDraft: Sendable {
     if packets == nil { packets = other } else { packets?.add(other) }
   }
 
-  mutating func noteDamage(_ cause: PictureDamage) { damage = damage ?? cause }
+  /// Notes the cause, if none is known: missing packets also explain a unit that is cut and a piece
+  /// without its beginning, which are noticed first.
+  mutating func noteDamage(_ cause: PictureDamage) {
+    let isExplained = cause == .lostPackets && [.cutUnit, .uselessPiece].contains(damage)
+    if damage == nil || isExplained { damage = cause }
+  }
 
   /// The number of units it will have.
   var unitCount: Int { units.count + strays.count }

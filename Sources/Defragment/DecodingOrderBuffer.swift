@@ -21,8 +21,7 @@ struct DecodingOrderBuffer: Sendable {
   static let maximumUnits = 4096
 
   private var bounds: InterleavingBounds
-  /// The waiting units, sorted by their numbers, which are extended to 64 bits.
-  private var waiting = CircularBuffer<(number: Int64, unit: Unit)>()
+  private var waiting = NumberedHeap<Unit>()
   private var bytes = 0
   private var counted = 0
   private var unwrapper: SequenceUnwrapper?
@@ -46,13 +45,7 @@ struct DecodingOrderBuffer: Sendable {
     self.unwrapper = unwrapper
     let extended = followingJump(unwrapped + shift)
     if let last, extended < last { return false }
-    if waiting.last.map({ $0.number <= extended }) ?? true {
-      waiting.append((extended, unit))
-    } else {
-      let before = waiting.lastIndex { $0.number <= extended }
-      let place = before.map { waiting.index(after: $0) } ?? waiting.startIndex
-      waiting.insert((extended, unit), at: place)
-    }
+    waiting.insert(unit, number: extended)
     bytes += unit.bytes.readableBytes
     if counts(unit) { counted += 1 }
     return true
@@ -63,18 +56,18 @@ struct DecodingOrderBuffer: Sendable {
   /// A unit whose number follows the last one leaves at once. After a gap, units wait until a bound
   /// is reached.
   mutating func removeNext() -> Unit? {
-    guard let first = waiting.first, let greatest = waiting.last else { return nil }
-    let follows = last.map { first.number <= $0 + 1 } ?? false
+    guard let first = waiting.first, let greatest = waiting.greatest else { return nil }
+    let follows = last.map { first <= $0 + 1 } ?? false
     let isFull =
       counted > bounds.units || waiting.count > Self.maximumUnits || bytes > Self.maximumBytes
-      || bounds.distance.map { greatest.number - first.number > Int64($0) } ?? false
+      || bounds.distance.map { greatest - first > Int64($0) } ?? false
     return follows || isFull ? removeFirst() : nil
   }
 
   /// Removes and returns the first unit, even if an earlier one could still come.
   mutating func removeFirst() -> Unit? {
-    guard !waiting.isEmpty else { return nil }
-    var (number, unit) = waiting.removeFirst()
+    guard let (number, removed) = waiting.removeFirst() else { return nil }
+    var unit = removed
     unit.isBehindHole = last.map { number > $0 + 1 } ?? false
     bytes -= unit.bytes.readableBytes
     if counts(unit) { counted -= 1 }
@@ -88,7 +81,7 @@ struct DecodingOrderBuffer: Sendable {
   /// highest number was wrong. It then begins a new run after everything that waits. Otherwise one
   /// wrong number would make every later unit look late.
   private mutating func followingJump(_ number: Int64) -> Int64 {
-    guard let greatest = waiting.last?.number ?? last else { return number }
+    guard let greatest = waiting.greatest ?? last else { return number }
     let promised = Int64(min(bounds.distance ?? max(4 * bounds.units, 64), Self.maximumUnits))
     guard greatest - number > promised else { return number }
     let start = greatest + 1 + promised

@@ -1,4 +1,5 @@
 import Bitstream
+import NIOCore
 
 /// Puts parameter sets before pictures whose stream does not carry them: they were signalled, or
 /// came only once.
@@ -7,6 +8,9 @@ struct ParameterSetSupply: Sendable {
   private var hasOffered = false
   /// Sets come with key pictures, so a key picture without them may have lost them.
   private var comesInBand = false
+  /// The bytes that may be put before pictures: no more than came, so that tiny pictures cannot
+  /// have many large sets repeated.
+  private var credit = ParameterSets.maximumTotal
 
   /// The stream restarts.
   mutating func restart() {
@@ -33,9 +37,13 @@ struct ParameterSetSupply: Sendable {
       let isWhole = !draft.isBehindLoss && draft.damage == nil
       if !hasAll, isWhole { comesInBand = false }
     }
+    credit = min(credit + draft.bytes.readableBytes, ParameterSets.maximumTotal)
     if hasAll {
       isNeeded = false
-    } else if isNeeded, draft.hasPicture, sets.isComplete, draft.isRandomAccess || !hasOffered {
+    } else if isNeeded, draft.hasPicture, sets.isComplete, draft.isRandomAccess || !hasOffered,
+      sets.total <= credit
+    {
+      credit -= sets.total
       draft.prepend(sets, format: format)
       hasOffered = true
       if draft.isRandomAccess { isNeeded = false }

@@ -33,7 +33,8 @@ public struct ParameterSets: Sendable {
 
   private let format: any PayloadFormat.Type
   private var sets: [Key: Entry] = [:]
-  private var total = 0
+  /// The bytes of all sets.
+  private(set) var total = 0
 
   init(format: any PayloadFormat.Type) { self.format = format }
 

@@ -92,6 +92,26 @@ import Testing
     #expect(shown == expected.sorted())
   }
 
+  /// As HM with closed groups and x265 `--radl` at a cut send them: only later groups are led.
+  @Test(
+    "pictures before a later key picture, where none precede the first", arguments: [true, false])
+  func radl(firstMayBeLed: Bool) {
+    var order = OutputOrder<Int>()
+    let row = Case("", depth: 2, step: 1, [], [])
+    var shown: [Int] = []
+    for (sequence, counts) in [[0, 4, 2, 1, 3], [0, -2, -3, -1, 4, 2], [0, -1, 1]].enumerated() {
+      for count in counts {
+        var place = place(count, row)
+        if sequence == 0 { place.order.mayBeLed = firstMayBeLed }
+        order.insert(100 * sequence + count, at: place)
+        while let next = order.next() { shown.append(next) }
+      }
+    }
+    order.close()
+    while let next = order.next() { shown.append(next) }
+    #expect(shown == shown.sorted() && shown.count == 14)
+  }
+
   @Test("a picture that comes too late is shown, and the next ones are waited for")
   func late() {
     var order = OutputOrder<Int>()

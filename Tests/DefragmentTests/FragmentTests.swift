@@ -85,6 +85,7 @@ struct FragmentTests {
     let damaged = bench.take()
     #expect(damaged.flatMap(\.units).map(\.isWhole) == [false])
     #expect(damaged.map(\.lostPackets) == [1] && damaged.map(\.integrity) == [.damaged])
+    #expect(damaged.map(\.damage) == [.lostPackets])
     expectRecovery(&bench, material)
   }
 

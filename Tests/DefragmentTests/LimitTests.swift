@@ -37,6 +37,33 @@ struct LimitTests {
     #expect(bench.accessUnits.allSatisfy { $0.bytes.readableBytes <= limit })
   }
 
+  /// A filler that is cut before each key picture, and 255 picture parameter sets of 2 KiB.
+  @Test func tinyPicturesDoNotHaveLargeParameterSetsRepeated() throws {
+    let material = Material.h264
+    var bench = try Bench(H264.codec)
+    var received = 0
+    func push(_ payload: [UInt8], at time: Int64, marker: Bool = false) {
+      received += payload.count
+      bench.push(payload, at: time, marker: marker)
+    }
+    push(Array(material.parameterSets[0]), at: 0)
+    // Identifiers 1 to 255 in Exp-Golomb codes; the sequence parameter set is number 0.
+    for number in 2...256 as ClosedRange<UInt32> {
+      let length = 31 - number.leadingZeroBitCount
+      let code = UInt64(number) << (62 - 2 * UInt64(length)) | 1 << (61 - 2 * UInt64(length))
+      let bytes = (0..<8).map { UInt8(truncatingIfNeeded: code >> (55 - 8 * $0)) }
+      push([0x68] + bytes + [UInt8](repeating: 0x55, count: 2040), at: 0)
+    }
+    for number in 1...500 as ClosedRange<Int64> {
+      push([0x7C, 0x8C, 0x55], at: 3000 * number)
+      push(Array(material.keySlice.prefix(8)), at: 3000 * number + 1, marker: true)
+    }
+    bench.flush()
+    let bytes = bench.accessUnits.reduce(0) { $0 + $1.bytes.readableBytes }
+    #expect(bench.accessUnits.count > 400)
+    #expect(bytes < 4 * received, "\(bytes) bytes of \(received)")
+  }
+
   @Test("Endless tiny NAL units at one time", arguments: Material.all, [true, false])
   func tinyUnits(_ material: Material, _ isPicture: Bool) throws {
     var bench = try Bench(material.codec)
