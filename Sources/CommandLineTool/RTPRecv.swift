@@ -1,5 +1,6 @@
 import ArgumentParser
 import Bitstream
+import BlockingIO
 import Decode
 import Defragment
 import Glibc

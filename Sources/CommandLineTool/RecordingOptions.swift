@@ -1,4 +1,5 @@
 import ArgumentParser
+import BlockingIO
 import Outputs
 import Receiver
 

@@ -53,15 +53,18 @@ final class TerminationSignals {
 
     /// `timeout` and some shells signal the process and then its group, so that one request comes
     /// as the same signal twice.
+    ///
+    /// At the end of a login, systemd sends SIGTERM, and SIGHUP behind it.
     private static let repetition = Duration.milliseconds(500)
 
     private var lastTaken: [Int32: ContinuousClock.Instant] = [:]
     private var count = 0
 
     func note(_ number: Int32, at now: ContinuousClock.Instant) -> Kind {
-      if let last = lastTaken[number], last.duration(to: now) < Self.repetition {
-        return .repeated
+      func isRecent(_ other: Int32) -> Bool {
+        lastTaken[other].map { $0.duration(to: now) < Self.repetition } ?? false
       }
+      if isRecent(number) || number == SIGHUP && isRecent(SIGTERM) { return .repeated }
       lastTaken[number] = now
       count += 1
       return count == 1 ? .first : .again

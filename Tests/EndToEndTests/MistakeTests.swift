@@ -411,6 +411,19 @@ struct MistakeTests {
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == [])
   }
 
+  @Test(
+    "a film that the sender is to write over is refused", arguments: ["--sdp", "--stats", "--log"])
+  func filmAsOutput(option: String) throws {
+    let folder = try TemporaryFolder()
+    try Data("film".utf8).write(to: folder.url("film.h264"))
+    let film = folder("film.h264")
+    let sender = try RunningProcess(
+      Product.rtpSend, [film, "udp://127.0.0.1:9", option, folder("./film.h264")])
+    #expect(try sender.waitForExit() == 64)
+    #expect(sender.standardError.contains("is the source"), "\(sender.standardError)")
+    #expect(try folder.contents("film.h264") == Array("film".utf8))
+  }
+
   @Test func aPatternOfAnOddSizeIsRefusedWithTheNextOne() throws {
     let sender = try RunningProcess(
       Product.rtpSend, ["pattern", "udp://127.0.0.1:9", "--size", "322x241"])

@@ -64,6 +64,19 @@ struct RTSPSendTests {
     try withoutKernelDrops(attempts: transport == "udp" ? 5 : 1, body)
   }
 
+  /// The first client leaves while the server still waits to say goodbye.
+  @Test func aLiveProgrammeThatIsOverBeginsAnewForTheNextClient() throws {
+    let server = try Server([("pattern", "cam")], Self.small + ["--frames", "30"])
+    for _ in 0..<2 {
+      let receiver = try RunningProcess(
+        Product.rtpRecv,
+        [server.url("cam"), "--rtsp-transport", "udp", "--frames", "30", "-o", "/dev/null"]
+          + ["--format", "yuv"])
+      #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    }
+    #expect(try server.stop() == 0)
+  }
+
   /// What FFmpeg shows of a clip of which a server is made.
   ///
   /// At a goodbye it leaves with what its socket still holds. So it hears none over UDP: it takes

@@ -18,14 +18,16 @@ struct SignalTests {
     return (sender, receiver)
   }
 
+  /// `timeout` signals the process, and then its group.
+  ///
+  /// At the end of a login, systemd sends SIGTERM and SIGHUP.
   @Test(
-    "a signal that comes twice at once is one, and the run ends in order",
-    arguments: [SIGINT, SIGTERM, SIGHUP])
-  func twiceAtOnce(number: Int32) throws {
+    "a request that comes as two signals at once is one, and the run ends in order",
+    arguments: [(SIGINT, SIGINT), (SIGTERM, SIGTERM), (SIGHUP, SIGHUP), (SIGTERM, SIGHUP)])
+  func twiceAtOnce(first: Int32, second: Int32) throws {
     let (sender, receiver) = try Self.running(["--stats", "-"])
-    // As `timeout` does it: the process, and then its group.
-    receiver.send(signal: number)
-    receiver.send(signal: number)
+    receiver.send(signal: first)
+    receiver.send(signal: second)
     #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
     #expect(receiver.standardError.contains("rtp-recv: received "))
     #expect(String(decoding: receiver.standardOutput, as: UTF8.self).contains(#""final":true"#))

@@ -255,6 +255,18 @@ struct SourcePinTests {
     }
   }
 
+  /// A socket for both families shows addresses of IPv4 mapped.
+  @Test func aFilterOfIPv4HoldsForASocketOfBothFamilies() {
+    let mapped = endpoint("::ffff:192.0.2.1", 5004)
+    func sent(_ expectation: SourcePin.Expectation, from origin: SocketAddress) -> Int {
+      var feed = Feed(expecting: expectation)
+      return feed.send(1, from: origin) + feed.send(2, from: origin)
+    }
+    #expect(sent(.hosts([Self.server]), from: mapped) == 2)
+    #expect(sent(.others(than: [Self.server]), from: mapped) == 0)
+    #expect(sent(.others(than: [Self.server]), from: Self.stranger) == 2)
+  }
+
   @Test func twoSendersOfOneHostNeverAlternateWhileTheFirstOneSends() {
     var feed = Feed(expecting: .anyone)
     for number in 0..<100 as Range<UInt16> {

@@ -1,3 +1,4 @@
+import BlockingIO
 import Glibc
 import Outputs
 
@@ -9,8 +10,13 @@ enum FormerFile {
   /// Renames the file at `path`, if it has something in it, to the first of `name.0001.mkv`,
   /// `name.0002.mkv` … that is free.
   ///
+  /// Of a link, it is the file that the link leads to.
+  ///
   /// - Throws: why it stays, and is replaced.
   static func keep(_ path: String) throws(CannotWrite) {
+    guard let path = try? SymbolicLink.target(of: path) else {
+      throw CannotWrite(description: "\(path) leads nowhere, or is somebody else's link")
+    }
     var status = stat()
     guard unsafe lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size > 0
     else { return }

@@ -28,9 +28,6 @@ enum Snapshot {
     of group: PictureGroup, in box: DecoderBox?, notOlderThan greatestAge: Double,
     onEvent: @escaping @Sendable (DecoderBoxEvent) -> Void
   ) async -> Answer {
-    func age(at time: Instant?) -> Double {
-      time.map { $0.duration(to: .now) / .seconds(1) } ?? .infinity
-    }
     func tooOld(_ age: Double) -> Answer {
       .unavailable("the newest picture is \(age.formatted(digits: 1)) s old")
     }
@@ -39,29 +36,41 @@ enum Snapshot {
       return tooOld(age(at: newest))
     }
     do throws(Failure) {
-      let picture = try await last(of: group, in: box, onEvent: onEvent)
+      let picture = try await last(
+        of: group, in: box, notOlderThan: greatestAge, onEvent: onEvent)
       // Decoding takes its time, and the last frame may be an earlier picture.
       let age = age(at: picture.lastArrival)
       guard age <= greatestAge else { return tooOld(age) }
       var headers = [(name: "X-Picture-Age", value: age.formatted(digits: 3))]
       if let time = picture.captureTime { headers.append(("X-Capture-Time", "\(time)")) }
+      if !picture.isIntact { headers.append(("X-Picture-Condition", "damaged")) }
       return Answer(contentType: "image/jpeg", body: picture.bytes, headers: headers)
     } catch { return .unavailable("\(error)") }
   }
 
-  /// The last frame of `group`.
-  static func last(
-    of group: PictureGroup, in box: DecoderBox?,
+  private static func age(at time: Instant?) -> Double {
+    time.map { $0.duration(to: .now) / .seconds(1) } ?? .infinity
+  }
+
+  /// The last intact frame of `group`, or the last of all where it is older than asked.
+  private static func last(
+    of group: PictureGroup, in box: DecoderBox?, notOlderThan greatestAge: Double,
     onEvent: @escaping @Sendable (DecoderBoxEvent) -> Void
   ) async throws(Failure) -> JPEGPicture {
     guard let first = group.units.first else { throw .noPicture }
-    let newest = Mutex<RawFrame?>(nil)
+    let frames = Mutex<(intact: RawFrame?, newest: RawFrame?)>((nil, nil))
     let failure = Mutex<String?>(nil)
     let decoder: VideoDecoder
     do {
       decoder = try VideoDecoder(
         codec: first.sent.codec, configuration: configuration(in: box),
-        onFrame: { frame in newest.withLock { $0 = frame } }, onFailure: { _ in },
+        onFrame: { frame in
+          frames.withLock { frames in
+            frames.newest = frame
+            if frame.condition == .intact { frames.intact = frame }
+          }
+        },
+        onFailure: { _ in },
         onEvent: { event in
           if case .failed(let error) = event { failure.withLock { $0 = "\(error)" } }
           onEvent(event)
@@ -70,7 +79,9 @@ enum Snapshot {
     for unit in group.units { _ = decoder.submit(unit.unit) }
     await decoder.flush()
     await decoder.close()
-    guard let frame = newest.withLock({ $0 }) else {
+    let (intact, newest) = frames.withLock { $0 }
+    let isIntactRecent = intact.map { age(at: $0.lastArrival) <= greatestAge } ?? false
+    guard let frame = isIntactRecent ? intact : newest else {
       throw failure.withLock { $0 }.map { .notDecoded($0) } ?? .noPicture
     }
     do {

@@ -54,8 +54,8 @@ public final class ONVIFTransport: RTPTransport {
   /// A camera is asked to play, so its silence is a fault.
   public var isPassive: Bool { false }
 
-  /// The value of ``RTSPConfiguration/silence``.
-  public var longestSilence: Duration? { configuration.silence }
+  /// That of the RTSP session.
+  public var longestSilence: Duration? { configuration.longestSilence }
 
   /// Dahua cameras end a session without reports.
   public var takesReports: Bool { true }

@@ -43,6 +43,11 @@ public struct RTSPConfiguration: TransportOption, Hashable {
   ///
   /// In a catalogue, ``TransportOptions/silence`` takes precedence.
   public var silence: Duration? = .seconds(5)
+  /// That, and where UDP is tried first, the time for it.
+  var longestSilence: Duration? {
+    let attempt = lowerTransport == .automatic ? RTSPSession.udpPatience : .zero
+    return silence.map { $0 + attempt }
+  }
   /// The credentials to use when the URL contains none.
   public var credentials: Credentials?
   /// The methods of keep-alives upon which the server closed earlier connections.

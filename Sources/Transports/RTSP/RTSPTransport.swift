@@ -37,10 +37,7 @@ public final class RTSPTransport: RTPTransport {
   public var isPassive: Bool { false }
 
   /// The value of ``RTSPConfiguration/silence``, and where UDP is tried first, the time for that.
-  public var longestSilence: Duration? {
-    let attempt = configuration.lowerTransport == .automatic ? RTSPSession.udpPatience : .zero
-    return configuration.silence.map { $0 + attempt }
-  }
+  public var longestSilence: Duration? { configuration.longestSilence }
 
   /// Dahua and FLIR cameras end a session without reports.
   public var takesReports: Bool { true }

@@ -23,7 +23,7 @@ struct CaptureDelivery {
   /// The first bytes, until the format is recognized.
   private var beginning = ByteBuffer()
   private var reader: (any RecordingReader)?
-  private var dissection = Dissection()
+  private var dissection: Dissection
   private var origins = FlowOrigins()
   private var clock = TransitClock()
   private var stage = Stage.surveying(CaptureSurvey())
@@ -41,6 +41,7 @@ struct CaptureDelivery {
 
   init(_ configuration: ReplayConfiguration, isCompressed: Bool) {
     wish = configuration.wish
+    dissection = Dissection(said: configuration.description)
     expansion = isCompressed ? GzipReader() : nil
   }
 

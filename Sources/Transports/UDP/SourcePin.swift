@@ -334,10 +334,33 @@ extension Datagram {
 extension SocketAddress {
   /// Whether both have the same IP address, whatever the port.
   func isSameHost(as other: SocketAddress) -> Bool {
+    if let own = ipv4, let others = other.ipv4 { return own == others }
     var left = self
     var right = other
     left.port = 0
     right.port = 0
     return left == right
+  }
+
+  /// The address of IPv4, also where a socket for both families shows it mapped
+  /// (RFC 4291 §2.5.5.2).
+  private var ipv4: UInt32? {
+    switch self {
+    case .v4(let address):
+      // Behind the family and the port.
+      return unsafe withUnsafeBytes(of: address.address) { bytes in
+        unsafe bytes.loadUnaligned(fromByteOffset: 4, as: UInt32.self)
+      }
+    case .v6(let address):
+      // Behind the family, the port and the flow.
+      return unsafe withUnsafeBytes(of: address.address) { bytes in
+        let prefix = unsafe bytes[8..<20]
+        guard unsafe prefix.elementsEqual([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF]) else {
+          return nil
+        }
+        return unsafe bytes.loadUnaligned(fromByteOffset: 20, as: UInt32.self)
+      }
+    case .unixDomainSocket: return nil
+    }
   }
 }

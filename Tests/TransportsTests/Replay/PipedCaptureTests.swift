@@ -107,6 +107,22 @@ struct PipedCaptureTests {
     #expect(counters.carriage == .udp)
   }
 
+  @Test func whatIsSaidOfTheMediaHoldsToo() async throws {
+    let text =
+      "v=0\nm=video 5004 RTP/AVP 96\na=rtpmap:96 H264/90000\n"
+      + "m=audio 5006 RTP/AVP 0\na=rtpmap:0 PCMU/8000\na=ptime:5\n"
+    let description = try SessionDescription(parsing: Array(text.utf8))
+    var configuration = ReplayConfiguration()
+    configuration.description = description
+    let piped = try PipedTransport(configuration, on: eventLoop)
+    try await piped.open()
+    try await piped.write(Self.formats[0].bytes)
+    try piped.finish()
+    guard case .ended = try await piped.end() else { throw CancellationError() }
+    let media = try #require(piped.sink.descriptions.elements.first)
+    #expect(media.map(\.encodingName) == ["H264", "PCMU"])
+  }
+
   /// These frames in `order`, each recorded at a millisecond.
   private static func recording(
     order: [Int] = Array(frames.indices), cutting cut: Int? = nil,

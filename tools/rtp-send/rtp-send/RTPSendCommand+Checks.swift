@@ -1,4 +1,6 @@
 import ArgumentParser
+import BlockingIO
+import Glibc
 import Impairment
 import RTPSend
 
@@ -53,6 +55,22 @@ extension RTPSendCommand {
     if let option = typed.first(where: { $0.1 })?.0 {
       throw ValidationError(
         "\(option) has no effect with a file, only with the pattern and a camera")
+    }
+  }
+
+  /// Throws if something would be written over what is read, or twice.
+  func checkFiles() throws {
+    let sources = try pairs.filter { $0.source != "pattern" }
+      .compactMap { FileIdentity($0.source, standard: STDIN_FILENO) }
+    var written: Set<FileIdentity> = []
+    for path in [output.sdp, output.stats, impairments.log].compactMap({ $0 }) where path != "-" {
+      guard let identity = FileIdentity(path, standard: STDOUT_FILENO) else { continue }
+      guard !sources.contains(identity) else {
+        throw ValidationError("\(path) is the source, and would be overwritten")
+      }
+      guard written.insert(identity).inserted else {
+        throw ValidationError("\(path) would be written twice")
+      }
     }
   }
 

@@ -200,6 +200,7 @@ struct RTPSendCommand: AsyncParsableCommand {
     }
     try checkMatrix()
     try checkSource()
+    try checkFiles()
     try checkScopes()
     try load.check(destination)
     try checkLoad()

@@ -61,8 +61,12 @@ struct RTSPPieces {
     guard let length = headLength(),
       let head = unread.getString(at: unread.readerIndex, length: length)
     else { return unread.readableBytes > Self.longestHead ? takeAll() : nil }
-    let message = RTSPText(
-      lines: head.split { $0 == "\r\n" || $0 == "\n" || $0 == "\r" }.map(String.init), body: [])
+    let lines = head.split { $0 == "\r\n" || $0 == "\n" || $0 == "\r" }.map(String.init)
+    // A tunnel, which stays closed: the length that it says is not to be waited for.
+    if lines.first?.split(separator: " ").contains(where: { $0.hasPrefix("HTTP/") }) == true {
+      return takeAll()
+    }
+    let message = RTSPText(lines: lines, body: [])
     let bodyLength = message["Content-Length"].flatMap { Int($0.prefix { $0.isNumber }) } ?? 0
     guard (0...Self.longestBody).contains(bodyLength) else { return takeAll() }
     unread.moveReaderIndex(forwardBy: length)

@@ -137,6 +137,8 @@ final class Programme {
     if isLive { player.dropWaiting(waits: true) }
     players.removeAll { $0 === player }
     guard players.isEmpty else { return }
+    // Who comes next begins anew.
+    if isLive, run?.isFinished == true { return finish() }
     run?.hold(at: Instant.now)
     timer?.cancel()
     // What goes on meanwhile has other pictures when somebody comes again.

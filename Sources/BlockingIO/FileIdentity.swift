@@ -1,10 +1,9 @@
-import BlockingIO
 import Glibc
 
 /// The file that a path stands for, to recognize two paths of one file.
 ///
 /// Symbolic links are followed, even to files that do not exist yet.
-enum FileIdentity: Hashable {
+package enum FileIdentity: Hashable {
   case existing(device: UInt64, inode: UInt64)
   /// A name in an existing folder, whose file does not exist yet or may be replaced.
   case named(device: UInt64, inode: UInt64, name: String)
@@ -12,7 +11,7 @@ enum FileIdentity: Hashable {
   /// The identity of what `argument` names: a path, `fd:N`, or `-` for `descriptor`.
   ///
   /// `nil` for what several may write at once (devices, sockets) and for what cannot exist.
-  init?(_ argument: String, standard descriptor: Int32) {
+  package init?(_ argument: String, standard descriptor: Int32) {
     var status = stat()
     if argument == "-" {
       guard unsafe fstat(descriptor, &status) == 0 else { return nil }
@@ -32,7 +31,7 @@ enum FileIdentity: Hashable {
   /// The identity of the place that `path` names, which stays when its file is replaced.
   ///
   /// `nil` for what cannot exist.
-  init?(placeOf path: String) {
+  package init?(placeOf path: String) {
     guard let path = try? SymbolicLink.target(of: path) else { return nil }
     var (folder, name) = SymbolicLink.divide(path)
     var status = stat()
@@ -46,12 +45,12 @@ enum FileIdentity: Hashable {
     self = .named(device: UInt64(status.st_dev), inode: UInt64(status.st_ino), name: name)
   }
 
-  static func isFolder(_ path: String) -> Bool {
+  package static func isFolder(_ path: String) -> Bool {
     var status = stat()
     return unsafe stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
   }
 
-  static func isPipe(_ path: String) -> Bool {
+  package static func isPipe(_ path: String) -> Bool {
     var status = stat()
     return unsafe stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO
   }
