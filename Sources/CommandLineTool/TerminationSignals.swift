@@ -54,7 +54,7 @@ final class TerminationSignals {
     /// `timeout` and some shells signal the process and then its group, so that one request comes
     /// as the same signal twice.
     ///
-    /// At the end of a login, systemd sends SIGTERM, and SIGHUP behind it.
+    /// At the end of a login, systemd sends SIGTERM and SIGHUP, of which either may be seen first.
     private static let repetition = Duration.milliseconds(500)
 
     private var lastTaken: [Int32: ContinuousClock.Instant] = [:]
@@ -64,7 +64,10 @@ final class TerminationSignals {
       func isRecent(_ other: Int32) -> Bool {
         lastTaken[other].map { $0.duration(to: now) < Self.repetition } ?? false
       }
-      if isRecent(number) || number == SIGHUP && isRecent(SIGTERM) { return .repeated }
+      let pair = [SIGTERM, SIGHUP]
+      if isRecent(number) || pair.contains(number) && pair.contains(where: isRecent) {
+        return .repeated
+      }
       lastTaken[number] = now
       count += 1
       return count == 1 ? .first : .again

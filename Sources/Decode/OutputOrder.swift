@@ -135,7 +135,7 @@ struct OutputOrder<Picture> {
     if entry.number == leader {
       // The first picture of all, and one of a type that nothing precedes, say nothing about later
       // ones (RADL pictures, H.265 §7.4.2.2).
-      if leads == nil, mayBeLed, entry.number > 1 || depth ?? 0 == 0 { leads = false }
+      if leads == nil, depth ?? 0 == 0 || mayBeLed && entry.number > 1 { leads = false }
       leader = nil
     }
     last = (entry.count, entry.time)

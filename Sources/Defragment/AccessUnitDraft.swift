@@ -22,7 +22,7 @@ struct AccessUnitDraft: Sendable {
   /// One bit per type of parameter set.
   var parameterSetTypes: UInt64 = 0
   var isRandomAccess = false
-  /// The first cause of damage, if any.
+  /// The cause of damage, if any (``noteDamage(_:)``).
   private(set) var damage: PictureDamage?
   /// The first slice of the picture is among the units, also where it came inside of another unit
   /// (``Slices/hasFirst`` knows those that came by themselves).

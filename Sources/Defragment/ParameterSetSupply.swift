@@ -8,8 +8,8 @@ struct ParameterSetSupply: Sendable {
   private var hasOffered = false
   /// Sets come with key pictures, so a key picture without them may have lost them.
   private var comesInBand = false
-  /// The bytes that may be put before pictures: no more than came, so that tiny pictures cannot
-  /// have many large sets repeated.
+  /// The bytes that may be put before pictures: beyond all sets once, no more than came, so that
+  /// tiny pictures cannot have many large sets repeated.
   private var credit = ParameterSets.maximumTotal
 
   /// The stream restarts.

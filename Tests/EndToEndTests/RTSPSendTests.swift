@@ -65,8 +65,9 @@ struct RTSPSendTests {
   }
 
   /// The first client leaves while the server still waits to say goodbye.
-  @Test func aLiveProgrammeThatIsOverBeginsAnewForTheNextClient() throws {
-    let server = try Server([("pattern", "cam")], Self.small + ["--frames", "30"])
+  @Test(arguments: [[], ["--feedback", "nack"]])
+  func aLiveProgrammeThatIsOverBeginsAnewForTheNextClient(options: [String]) throws {
+    let server = try Server([("pattern", "cam")], Self.small + ["--frames", "30"] + options)
     for _ in 0..<2 {
       let receiver = try RunningProcess(
         Product.rtpRecv,

@@ -267,6 +267,18 @@ struct SDESTests {
     _ = try media.protection(options, exposure: "why")
   }
 
+  /// In the session, and in the media.
+  @Test(arguments: [
+    "a=key-mgmt:mikey AQAF\nm=video 0 RTP/SAVP 96\n",
+    "m=video 0 RTP/SAVP 96\na=key-mgmt:mikey AQAF\n",
+  ])
+  func keysThatAreToBeAgreedOnAreAnErrorOfTheirOwn(lines: String) throws {
+    let session = try SessionDescription(parsing: Array("v=0\n\(lines)".utf8))
+    #expect(throws: SRTPError.keyManagement) {
+      try session.media[0].protection(SRTPOptions(), exposure: nil)
+    }
+  }
+
   @Test func noKeyIsAnErrorOfItsOwn() throws {
     let media = try media([], profile: "RTP/SAVPF")
     #expect(throws: SRTPError.keyMissing(profile: "RTP/SAVPF")) {

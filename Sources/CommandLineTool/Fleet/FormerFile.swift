@@ -12,14 +12,22 @@ enum FormerFile {
   ///
   /// Of a link, it is the file that the link leads to.
   ///
-  /// - Throws: why it stays, and is replaced.
+  /// - Throws: why it stays.
   static func keep(_ path: String) throws(CannotWrite) {
     guard let path = try? SymbolicLink.target(of: path) else {
-      throw CannotWrite(description: "\(path) leads nowhere, or is somebody else's link")
+      throw CannotWrite(description: "\(path) leads in a circle, or is somebody else's link")
     }
     var status = stat()
     guard unsafe lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size > 0
     else { return }
+    // What `/dev/stdout` leads to is being written.
+    for descriptor in STDIN_FILENO...STDERR_FILENO {
+      var open = stat()
+      guard
+        unsafe fstat(descriptor, &open) != 0 || open.st_dev != status.st_dev
+          || open.st_ino != status.st_ino
+      else { return }
+    }
     for number in 1...most {
       let free = OutputTarget.continuation(of: path, number: number)
       switch move(path, to: free) {

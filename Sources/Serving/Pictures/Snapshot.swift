@@ -32,14 +32,14 @@ enum Snapshot {
       .unavailable("the newest picture is \(age.formatted(digits: 1)) s old")
     }
     // What is too old already is not decoded.
-    if let newest = group.units.last?.sent.lastArrival, age(at: newest) > greatestAge {
-      return tooOld(age(at: newest))
+    if let newest = group.units.last?.sent.lastArrival {
+      let age = newest.duration(to: .now) / .seconds(1)
+      if age > greatestAge { return tooOld(age) }
     }
     do throws(Failure) {
-      let picture = try await last(
-        of: group, in: box, notOlderThan: greatestAge, onEvent: onEvent)
       // Decoding takes its time, and the last frame may be an earlier picture.
-      let age = age(at: picture.lastArrival)
+      let (picture, age) = try await last(
+        of: group, in: box, notOlderThan: greatestAge, onEvent: onEvent)
       guard age <= greatestAge else { return tooOld(age) }
       var headers = [(name: "X-Picture-Age", value: age.formatted(digits: 3))]
       if let time = picture.captureTime { headers.append(("X-Capture-Time", "\(time)")) }
@@ -48,15 +48,12 @@ enum Snapshot {
     } catch { return .unavailable("\(error)") }
   }
 
-  private static func age(at time: Instant?) -> Double {
-    time.map { $0.duration(to: .now) / .seconds(1) } ?? .infinity
-  }
-
-  /// The last intact frame of `group`, or the last of all where it is older than asked.
+  /// The last intact frame of `group`, or the last of all where that is older than asked, with its
+  /// age.
   private static func last(
     of group: PictureGroup, in box: DecoderBox?, notOlderThan greatestAge: Double,
     onEvent: @escaping @Sendable (DecoderBoxEvent) -> Void
-  ) async throws(Failure) -> JPEGPicture {
+  ) async throws(Failure) -> (JPEGPicture, age: Double) {
     guard let first = group.units.first else { throw .noPicture }
     let frames = Mutex<(intact: RawFrame?, newest: RawFrame?)>((nil, nil))
     let failure = Mutex<String?>(nil)
@@ -80,12 +77,14 @@ enum Snapshot {
     await decoder.flush()
     await decoder.close()
     let (intact, newest) = frames.withLock { $0 }
-    let isIntactRecent = intact.map { age(at: $0.lastArrival) <= greatestAge } ?? false
-    guard let frame = isIntactRecent ? intact : newest else {
+    let now = Instant.now
+    func age(of frame: RawFrame) -> Double { frame.lastArrival.duration(to: now) / .seconds(1) }
+    let recent = intact.flatMap { age(of: $0) <= greatestAge ? $0 : nil }
+    guard let frame = recent ?? newest else {
       throw failure.withLock { $0 }.map { .notDecoded($0) } ?? .noPicture
     }
     do {
-      return try JPEGPicture(frame, encodedBy: JPEGEncoder(size: nil))
+      return (try JPEGPicture(frame, encodedBy: JPEGEncoder(size: nil)), age(of: frame))
     } catch { throw .notDecoded("\(error)") }
   }
 

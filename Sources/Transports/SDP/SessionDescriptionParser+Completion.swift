@@ -29,6 +29,7 @@ extension SessionDescriptionParser {
   {
     guard var media = section.media else { return nil }
     media.connection = media.connection ?? session.connection
+    media.hasKeyManagement = media.hasKeyManagement || hasKeyManagement
     if media.sourceFilters.isEmpty { media.sourceFilters = sessionFilters }
     let carriers = media.payloadTypes.filter { !(section.encodings[$0]?.isAuxiliary ?? false) }
     let types = carriers.isEmpty ? media.payloadTypes.prefix(1) : carriers[...]

@@ -12,6 +12,8 @@ struct SessionDescriptionParser {
   var groups: [[String]] = []
   var hasVersion = false
   var hasOrigin = false
+  /// Whether the keys of all media are to be agreed on.
+  var hasKeyManagement = false
 
   mutating func read(_ line: ArraySlice<UInt8>) throws(SessionDescriptionError) {
     guard !line.contains(0) else {
@@ -127,7 +129,9 @@ struct SessionDescriptionParser {
     case "rtcp-fb": readFeedback(value)
     case "mid": withSection { $0.identification = value }
     case "group": readGroup(value)
-    case "key-mgmt": withMedia { $0.hasKeyManagement = true }
+    case "key-mgmt":
+      if sections.isEmpty { hasKeyManagement = true }
+      withMedia { $0.hasKeyManagement = true }
     case "sendonly": withMedia { $0.isBackChannel = true }
     case "source-filter": readSourceFilter(value)
     default: break

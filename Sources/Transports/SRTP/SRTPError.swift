@@ -76,7 +76,7 @@ extension SRTPError: CustomStringConvertible {
         + "give it with --srtp-key-file"
     case .keyManagement:
       return
-        "the sender wants to agree on the keys of SRTP by MIKEY, which is not possible here; "
+        "the sender wants to agree on the keys of SRTP (a=key-mgmt), which is not possible here; "
         + "switch SRTP off in the camera, and use rtsps://, which encrypts all of it"
     case .exposedKey(let place):
       return "the description contains the media's key in clear, and \(place); "

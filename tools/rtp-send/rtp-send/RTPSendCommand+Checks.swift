@@ -60,13 +60,14 @@ extension RTPSendCommand {
 
   /// Throws if something would be written over what is read, or twice.
   func checkFiles() throws {
-    let sources = try pairs.filter { $0.source != "pattern" }
-      .compactMap { FileIdentity($0.source, standard: STDIN_FILENO) }
+    let keys = [protection.keyFile, serving.certificate, serving.key].compactMap { $0 }
+    let sources = try pairs.map(\.source).filter { $0 != "pattern" }
+    let read = (sources + keys).compactMap { FileIdentity($0, standard: STDIN_FILENO) }
     var written: Set<FileIdentity> = []
     for path in [output.sdp, output.stats, impairments.log].compactMap({ $0 }) where path != "-" {
       guard let identity = FileIdentity(path, standard: STDOUT_FILENO) else { continue }
-      guard !sources.contains(identity) else {
-        throw ValidationError("\(path) is the source, and would be overwritten")
+      guard !read.contains(identity) else {
+        throw ValidationError("\(path) is read, and would be overwritten")
       }
       guard written.insert(identity).inserted else {
         throw ValidationError("\(path) would be written twice")

@@ -82,6 +82,9 @@ public struct StreamRun {
     delivery.isFinished && requestsEnd <= lastStep
   }
 
+  /// Whether everything but the goodbye is sent.
+  var hasSentAll: Bool { delivery.isFinished }
+
   /// Until when requests are awaited.
   private var requestsEnd: Instant {
     min(

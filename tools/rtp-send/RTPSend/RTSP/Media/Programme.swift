@@ -138,7 +138,7 @@ final class Programme {
     players.removeAll { $0 === player }
     guard players.isEmpty else { return }
     // Who comes next begins anew.
-    if isLive, run?.isFinished == true { return finish() }
+    if isLive, run?.hasSentAll == true { return finish() }
     run?.hold(at: Instant.now)
     timer?.cancel()
     // What goes on meanwhile has other pictures when somebody comes again.
