@@ -67,7 +67,8 @@ struct RTSPSendTests {
   /// The first client leaves while the server still waits to say goodbye.
   @Test(arguments: [[], ["--feedback", "nack"]])
   func aLiveProgrammeThatIsOverBeginsAnewForTheNextClient(options: [String]) throws {
-    let server = try Server([("pattern", "cam")], Self.small + ["--frames", "30"] + options)
+    let server = try Server(
+      [("pattern", "cam")], Self.small + ["--frames", "30", "--gop", "10"] + options)
     for _ in 0..<2 {
       let receiver = try RunningProcess(
         Product.rtpRecv,
