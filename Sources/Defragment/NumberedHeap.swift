@@ -12,7 +12,7 @@ struct NumberedHeap<Element: Sendable>: Sendable {
     func precedes(_ other: Entry) -> Bool { (number, place) < (other.number, other.place) }
   }
 
-  /// Each entry precedes the two at twice its index and one or two more.
+  /// The entry at index n precedes those at 2n + 1 and 2n + 2.
   private var entries: [Entry] = []
   private var arrivals: UInt64 = 0
   /// The greatest number that waits: it leaves last.

@@ -23,4 +23,20 @@ struct FormerFileTests {
     try FormerFile.keep(folder("door.mkv"))
     #expect(try FileManager.default.contentsOfDirectory(atPath: disk.path) == ["door.0001.mkv"])
   }
+
+  /// As `stats: /dev/stdout` is where the output goes to a file.
+  @Test func whatAStandardDescriptorWritesStays() throws {
+    let folder = try TemporaryFolder()
+    try Data("log".utf8).write(to: folder.url("log.txt"))
+    let former = dup(STDIN_FILENO)
+    let log = open(folder("log.txt"), O_RDWR)
+    dup2(log, STDIN_FILENO)
+    defer {
+      if former >= 0 { dup2(former, STDIN_FILENO) } else { close(STDIN_FILENO) }
+      close(former)
+      close(log)
+    }
+    try FormerFile.keep("/proc/self/fd/\(STDIN_FILENO)")
+    #expect(folder.names == ["log.txt"])
+  }
 }

@@ -21,13 +21,10 @@ enum FormerFile {
     guard unsafe lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size > 0
     else { return }
     // What `/dev/stdout` leads to is being written.
-    for descriptor in STDIN_FILENO...STDERR_FILENO {
-      var open = stat()
-      guard
-        unsafe fstat(descriptor, &open) != 0 || open.st_dev != status.st_dev
-          || open.st_ino != status.st_ino
-      else { return }
-    }
+    let file = FileIdentity(path, standard: -1)
+    guard
+      !(STDIN_FILENO...STDERR_FILENO).contains(where: { FileIdentity("-", standard: $0) == file })
+    else { return }
     for number in 1...most {
       let free = OutputTarget.continuation(of: path, number: number)
       switch move(path, to: free) {

@@ -43,7 +43,7 @@ public struct RTSPConfiguration: TransportOption, Hashable {
   ///
   /// In a catalogue, ``TransportOptions/silence`` takes precedence.
   public var silence: Duration? = .seconds(5)
-  /// That, and where UDP is tried first, the time for it.
+  /// ``silence``, and the time for UDP where that is tried first.
   var longestSilence: Duration? {
     let attempt = lowerTransport == .automatic ? RTSPSession.udpPatience : .zero
     return silence.map { $0 + attempt }

@@ -101,8 +101,9 @@ struct AccessUnitHeaders: Sendable, Hashable {
     return entries
   }
 
-  /// Whether headers of `bits` together have no index, of which the description says nothing: those
-  /// of the AMS server.
+  /// Whether headers of `bits` in all have no index, where the description does not say its length.
+  ///
+  /// The AMS server sends such.
   private func lacksIndices(in bits: Int) -> Bool {
     isIndexAssumed && sizeLength > 0 && bits.isMultiple(of: sizeLength)
       && !bits.isMultiple(of: sizeLength + indexLength)

@@ -63,7 +63,7 @@ struct GenericAACPayloadFormat: SoundPayloadFormat {
     format = configuration.format
   }
 
-  /// Whether the mode, or else the type of the stream (5 is sound), leaves that it is AAC.
+  /// Whether it can be AAC, by its mode or else by the type of its stream (5 is sound).
   ///
   /// The AMS server says another type.
   private static func isAAC(mode: String?, streamType: String?) -> Bool {
