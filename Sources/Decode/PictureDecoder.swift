@@ -271,10 +271,7 @@ import RTPWire
   /// The hash that came with the picture; `nil` if there is none or the picture is damaged anyway.
   private func hash(in unit: AccessUnit) -> PictureHash? {
     guard unit.integrity != .damaged else { return nil }
-    for entry in unit.units.reversed() {
-      if let hash = reader?.hash(in: unit.bytes(of: entry)) { return hash }
-    }
-    return nil
+    return reader?.hash(of: unit.units.map { unit.bytes(of: $0) })
   }
 
   /// Notes wrong samples in a picture whose packets all came.

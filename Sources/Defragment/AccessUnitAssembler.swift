@@ -160,6 +160,15 @@ struct AccessUnitAssembler: Sendable {
       if open?.slices.identity == nil { open?.slices.identity = identity }
       if role.beginsAccessUnit { open?.slices.hasFirst = true }
     }
+    // Its slice shows what a loss before a prefix has taken.
+    if role != .prefix { placeLoss(before: role) }
+    let bounds = bounds
+    let format = format
+    if open?.beginUnit(within: bounds, format: format) == false { statistics.excessUnits += 1 }
+  }
+
+  /// Has the packets that are missing before a unit of `role` belong to its access unit.
+  private mutating func placeLoss(before role: NALUnitRole) {
     if lostPackets > 0 || isBehindGap {
       if !role.beginsAccessUnit { open?.noteDamage(.lostPackets) }
       open?.isBehindLoss = true
@@ -170,9 +179,6 @@ struct AccessUnitAssembler: Sendable {
       open?.noteGap(of: nil)
     }
     (lostPackets, isBehindGap, isBehindRestart) = (0, false, false)
-    let bounds = bounds
-    let format = format
-    if open?.beginUnit(within: bounds, format: format) == false { statistics.excessUnits += 1 }
   }
 
   /// Judges the last marker by the unit that follows it, and returns whether that belongs to a

@@ -133,7 +133,7 @@ struct AccessUnitDraft: Sendable {
         excess += 1
         continue
       }
-      if format.role(of: NALUnitHead(of: content)) == .other {
+      if [.other, .prefix].contains(format.role(of: NALUnitHead(of: content))) {
         bytes.writeBytes(AnnexB.startCode)
         units.append(
           NALUnit(

@@ -77,6 +77,15 @@ struct MediaTimeline: Sendable {
     return (-Self.memory * Int64(clockRate)...0).contains(step)
   }
 
+  /// Whether a packet with `timestamp` may be missing among those that came: it is recent, or of a
+  /// picture that later B pictures precede.
+  func mayLack(_ timestamp: UInt32) -> Bool {
+    guard let newest else { return false }
+    let step = Int64(Self.difference(from: newest, to: timestamp))
+    let reach = Self.memory * Int64(clockRate)
+    return (-reach...(stepsBack ? reach : 0)).contains(step)
+  }
+
   static func difference(from one: UInt32, to other: UInt32) -> Int32 {
     Int32(truncatingIfNeeded: Int64(other) - Int64(one))
   }

@@ -411,7 +411,7 @@ struct Source: Sendable {
     case .delivered(packet.timestamp, isRepaired: true): .overtaken
     case .delivered(packet.timestamp, isRepaired: false), .closed: .duplicate
     case .delivered: .renumbered
-    case .missing: timeline.isRecent(packet.timestamp) ? .late : .renumbered
+    case .missing: timeline.mayLack(packet.timestamp) ? .late : .renumbered
     case .forgotten: .renumbered
     }
   }

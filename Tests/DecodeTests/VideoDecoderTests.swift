@@ -120,6 +120,20 @@ import Testing
   }
 
   @Test(
+    "so does every picture of a profile whose other tools it does not use",
+    arguments: [0, 5, 9, 11] as [UInt8])
+  func orderOfOtherProfiles(_ profile: UInt8) async throws {
+    let clip = Self.h265[8]
+    var stream = try clip.encoded()
+    let begin: [UInt8] = [0, 0, 1, 0x42, 0x01]
+    // Behind them are the number of sub-layers and general_profile_idc (H.265 §7.3.3).
+    for place in stream.indices.dropLast(6) where stream[place...].starts(with: begin) {
+      stream[place + 6] = stream[place + 6] & 0xE0 | profile
+    }
+    try await expect(clip.accessUnits(of: stream), toGive: clip.decodedByFFmpeg(stream))
+  }
+
+  @Test(
     "what leads the picture where a stream is joined is left out",
     arguments: [
       Clip(
@@ -467,6 +481,29 @@ import Testing
     #expect(conditions[3] == .concealed && collector.frames[3].damage == .wrongHash)
     #expect(conditions[4..<8].allSatisfy { $0 == .damaged })
     #expect(conditions[8...].allSatisfy { $0 == .intact })
+  }
+
+  @Test("a hash that came behind the marker is not of the next picture (live555)")
+  func lateHashes() async throws {
+    let clip = Clip(
+      name: "late hashes", codec: .testH265, encoder: ["-bf", "0"], codecParameters: "hash=1")
+    let units = clip.accessUnits(of: try clip.encoded())
+    let collector = Collector()
+    let decoder = try collector.decoder(for: clip.codec)
+    // The first hash is where it belongs: one that is right once is believed.
+    try await decoder.decode(units[0])
+    for (former, unit) in zip(units, units.dropFirst()) {
+      let hash = try #require(former.units.last)
+      let rest = unit.units.dropLast()
+      #expect(hash.type == 40 && !rest.contains { $0.type == 40 })
+      let contents = [former.bytes(of: hash)] + rest.map { unit.bytes(of: $0) }
+      try await decoder.decode(
+        unit.with(bytes: contents.flatMap { [0, 0, 0, 1] + $0.readableBytesView }))
+    }
+    await decoder.flush()
+    await decoder.close()
+    #expect(collector.frames.count == clip.frames)
+    #expect(collector.frames.allSatisfy { $0.condition == .intact })
   }
 
   @Test("hashes that no picture has say nothing (x265, cyclic redundancy checks of chroma)")

@@ -59,6 +59,19 @@ struct AccessUnitBoundaryTests {
     #expect(H265.role(ofType: type, layer: 0, firstByteOfSlice: 0x80) == .other)
   }
 
+  @Test(
+    "The slice shows what a loss before its prefix NAL unit has taken",
+    arguments: [("658811", AccessUnit.Integrity.afterLoss), ("654022", .damaged)])
+  func prefixBehindLoss(_ slice: String, _ integrity: AccessUnit.Integrity) throws {
+    var bench = try Bench(H264.codec)
+    bench.push("419a11", at: 0, marker: true)
+    bench.push("6e8040", at: 3000, lost: 2)
+    bench.push(slice, at: 3000, marker: true)
+    #expect(bench.accessUnits.map(\.units.count) == [1, 2])
+    #expect(bench.accessUnits.last?.integrity == integrity)
+    #expect(bench.accessUnits.last?.gaps.map(\.packets) == [2])
+  }
+
   @Test("What cameras send comes out right", arguments: cameras)
   func comesOutRight(_ camera: Camera) throws { try camera.expectUnits() }
 

@@ -71,6 +71,25 @@ import Testing
     #expect(session.statistics.cumulativeLost == -2)
   }
 
+  /// The B pictures behind it are shown before it.
+  @Test func aPictureThatBPicturesReferToMayBeLate() {
+    var sender = VirtualSender()
+    var session = VirtualSession.running(&sender)
+    let start = sender.next
+    let packets = ([4, 2, 1, 3, 8, 6, 5, 7] as [UInt32]).enumerated().map { index, frame in
+      SentPacket(
+        sequence: start.sequence &+ UInt16(index),
+        timestamp: start.timestamp &+ frame * 18_000, identity: 1000 + UInt64(index))
+    }
+    for packet in packets[..<4] + packets[5...] {
+      session.receive(packet)
+      session.run(for: .milliseconds(200))
+    }
+    #expect(session.statistics.lost == 1)
+    #expect(session.receive(packets[4]) == .late)
+    #expect(session.statistics.unconfirmed == 0)
+  }
+
   /// Two packets are missing; each comes before, at or after the tick in which the wait ends, and
   /// the timer fires before or after the packet is handed in.
   @Test(arguments: [-1, 0, 1], [-1, 0, 1])

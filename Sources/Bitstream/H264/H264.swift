@@ -80,7 +80,7 @@ public enum H264 {
     case .accessUnitDelimiter, .sequenceParameterSetExtension, .subsetSequenceParameterSet,
       .depthParameterSet:
       .start
-    // A prefix NAL unit precedes every slice of a base layer, not only the first.
+    case .prefixNALUnit: .prefix
     default: .other
     }
   }

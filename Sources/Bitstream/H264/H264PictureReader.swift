@@ -67,7 +67,7 @@ extension H264 {
     }
 
     /// H.264 has no such message.
-    public func hash(in unit: ByteBuffer) -> PictureHash? { nil }
+    public func hash(of units: [ByteBuffer]) -> PictureHash? { nil }
 
     public mutating func restart() {
       counter = OrderCounter()

@@ -8,7 +8,7 @@ extension H265 {
       ParameterSetNames.Name(type: type.rawValue, identifier: identifier)
     }
     let head = NALUnitHead(of: unit)
-    guard (head[0] & 1) << 5 | head[1] >> 3 == 0 else { return nil }
+    guard layer(of: head) == 0 else { return nil }
     switch NALUnitType(rawValue: type(of: head)) {
     case .videoParameterSet:
       return videoIdentifier(of: unit).map { ParameterSetNames(own: name(.videoParameterSet, $0)) }

@@ -78,6 +78,9 @@ public enum H265 {
   /// `nal_unit_type` of a unit that begins with `head`.
   public static func type(of head: NALUnitHead) -> UInt8 { head[0] >> 1 & 0x3F }
 
+  /// `nuh_layer_id` of a unit that begins with `head`.
+  public static func layer(of head: NALUnitHead) -> UInt8 { (head[0] & 1) << 5 | head[1] >> 3 }
+
   /// What a picture with slices of `type` may refer to (§7.4.2.2).
   public static func references(ofType type: UInt8) -> PictureDependency.References {
     switch NALUnitType(rawValue: type) {

@@ -27,6 +27,10 @@ extension H265 {
     /// How many long-term references the set lists; `nil` when the stream has none.
     public let longTermReferenceCount: Int?
     public let hasTemporalMotion: Bool
+    /// Whether slices are those of the profiles up to the range extensions.
+    ///
+    /// Others, such as screen content, add to the coding trees and to the slice headers' end.
+    public let hasUsualTrees: Bool
 
     /// Coding tree blocks per row.
     public var columns: Int { (width + (1 << log2TreeBlock) - 1) >> log2TreeBlock }

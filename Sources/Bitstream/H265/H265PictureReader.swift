@@ -26,7 +26,7 @@ extension H265 {
       for unit in units {
         let head = NALUnitHead(of: unit)
         // Other layers extend the base layer's picture.
-        guard (head[0] & 1) << 5 | head[1] >> 3 == 0 else { continue }
+        guard H265.layer(of: head) == 0 else { continue }
         switch NALUnitType(rawValue: H265.type(of: head)) {
         case .sequenceParameterSet, .pictureParameterSet: sets.take(unit)
         case .endOfSequence, .endOfBitstream: beginsSequence = true
@@ -39,11 +39,19 @@ extension H265 {
       return result
     }
 
-    public func hash(in unit: ByteBuffer) -> PictureHash? {
-      let head = NALUnitHead(of: unit)
-      let type = NALUnitType.suffixSupplementalEnhancementInformation.rawValue
-      guard H265.type(of: head) == type, head[0] & 1 == 0, head[1] >> 3 == 0 else { return nil }
-      return PictureHash(in: unit.dropping(bytes: 2))
+    /// What precedes the slices is of the picture before: live555 sends suffixes behind the marker.
+    public func hash(of units: [ByteBuffer]) -> PictureHash? {
+      for unit in units.reversed() {
+        let head = NALUnitHead(of: unit)
+        guard H265.layer(of: head) == 0 else { continue }
+        switch NALUnitType(rawValue: H265.type(of: head)) {
+        case .suffixSupplementalEnhancementInformation:
+          if let hash = PictureHash(in: unit.dropping(bytes: 2)) { return hash }
+        case let type? where type.rawValue < 32: return nil
+        default: break
+        }
+      }
+      return nil
     }
 
     public mutating func restart() {

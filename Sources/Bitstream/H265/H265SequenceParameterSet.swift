@@ -5,7 +5,7 @@ extension H265 {
   public struct SequenceParameterSet: Sendable {
     public let identifier: Int
     public let format: FormatDescription
-    /// `nil` when the part that slices need is cut off, or an extension changes slices.
+    /// `nil` when the part that slices need is cut off.
     public let coding: CodingParameters?
     /// Where, in bits behind the header, it begins to say how many pictures each sub-layer
     /// reorders, and for how many it does.
@@ -72,10 +72,9 @@ extension H265 {
       let coding = try? readCoding(
         &reader, width: codedWidth, height: codedHeight,
         chroma: separatePlanes ? .monochrome : chroma, hasSeparatePlanes: separatePlanes,
-        orderBits: orderBits, reorderDepth: format.reorderDepth)
+        orderBits: orderBits, reorderDepth: format.reorderDepth, profile: profile)
       if coding != nil { try? readUsability(&reader, into: &format) }
-      // Profiles above the range extensions have other kinds of slices.
-      return (identifier, format, profile <= 4 ? coding : nil, place)
+      return (identifier, format, coding, place)
     }
 
     /// `profile_tier_level` (§7.3.3).
@@ -98,7 +97,7 @@ extension H265 {
     /// Everything between the reorder depth and the VUI.
     private static func readCoding(
       _ reader: inout BitReader, width: Int, height: Int, chroma: FormatDescription.ChromaFormat,
-      hasSeparatePlanes: Bool, orderBits: Int, reorderDepth: Int?
+      hasSeparatePlanes: Bool, orderBits: Int, reorderDepth: Int?, profile: UInt8
     ) throws -> CodingParameters {
       let smallest = 3 + (try reader.unsigned(upTo: 3, "log2_min_luma_coding_block_size_minus3"))
       let largest =
@@ -143,7 +142,8 @@ extension H265 {
         log2SmallestTransform: smallestTransform, log2LargestTransform: largestTransform,
         intraTransformDepth: intraDepth, hasPulseCodeModulation: hasPulseCodeModulation,
         hasSampleOffsets: hasSampleOffsets, referencePictureSets: sets,
-        longTermReferenceCount: longTerm, hasTemporalMotion: hasTemporalMotion)
+        longTermReferenceCount: longTerm, hasTemporalMotion: hasTemporalMotion,
+        hasUsualTrees: profile <= 4)
     }
 
     private static func readUsability(

@@ -7,6 +7,8 @@ public enum NALUnitRole: Sendable, Hashable {
   case supplementalInformation
   /// Only occurs at the start of an access unit: a delimiter, or what may precede the picture.
   case start
+  /// Belongs to the slice that follows, whichever of the picture that is (H.264 §7.4.1.2.3).
+  case prefix
   /// Occurs anywhere and does not end an access unit: suffixes, fillers, ends of sequence.
   case other
 
@@ -18,7 +20,7 @@ public enum NALUnitRole: Sendable, Hashable {
     switch self {
     case .picture(let isFirstSlice, _): isFirstSlice
     case .parameterSet, .supplementalInformation, .start: true
-    case .other: false
+    case .prefix, .other: false
     }
   }
 }

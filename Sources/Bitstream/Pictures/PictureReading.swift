@@ -17,8 +17,8 @@ public protocol PictureReading: Sendable {
   /// header can be read.
   mutating func order(of units: [ByteBuffer]) -> PictureOrder?
 
-  /// The hash in `unit` of the preceding picture; `nil` when there is none.
-  func hash(in unit: ByteBuffer) -> PictureHash?
+  /// The hash of the picture that `units` contain; `nil` when there is none.
+  func hash(of units: [ByteBuffer]) -> PictureHash?
 
   /// Starts over, for a decoder that starts over.
   mutating func restart()

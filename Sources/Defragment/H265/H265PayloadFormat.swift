@@ -161,8 +161,7 @@ struct H265PayloadFormat: PayloadFormat {
 
   static func role(of head: NALUnitHead) -> NALUnitRole {
     H265.role(
-      ofType: type(of: head), layer: (head[0] & 1) << 5 | head[1] >> 3,
-      firstByteOfSlice: head[2])
+      ofType: type(of: head), layer: H265.layer(of: head), firstByteOfSlice: head[2])
   }
 
   /// `MaxSliceSegmentsPerPicture` of level 6.2 (table A.8).

@@ -33,7 +33,7 @@ extension FuzzTarget {
         _ = H265.SliceHeader.pictureSet(of: unit)
       }
       _ = reader.identity(ofSlice: head, body: body)
-      _ = reader.hash(in: unit)
+      _ = reader.hash(of: picture)
       if choices.byte() & 3 == 3 {
         try order.take(reader.order(of: picture))
         picture = []

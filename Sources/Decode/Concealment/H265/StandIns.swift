@@ -41,7 +41,7 @@ struct StandIns {
       }
     }
     guard let (type, level, header) = first, let picture = sets.picture(header.pictureSet),
-      let sequence = sets.sequence(picture.sequenceIdentifier)
+      let sequence = sets.sequence(picture.sequenceIdentifier), sequence.hasUsualTrees
     else { return Additions() }
     let count = pictures.orderCount(header.orderCount, bits: sequence.orderBits, type: type)
     var additions = Additions()
