@@ -160,17 +160,9 @@ struct AccessUnitAssembler: Sendable {
       if open?.slices.identity == nil { open?.slices.identity = identity }
       if role.beginsAccessUnit { open?.slices.hasFirst = true }
     }
-    // Its slice shows what a loss before a prefix has taken.
-    if role != .prefix { placeLoss(before: role) }
-    let bounds = bounds
-    let format = format
-    if open?.beginUnit(within: bounds, format: format) == false { statistics.excessUnits += 1 }
-  }
-
-  /// Has the packets that are missing before a unit of `role` belong to its access unit.
-  private mutating func placeLoss(before role: NALUnitRole) {
     if lostPackets > 0 || isBehindGap {
-      if !role.beginsAccessUnit { open?.noteDamage(.lostPackets) }
+      // Of a loss before a prefix, the slice shows what it has taken.
+      if !role.beginsAccessUnit, role != .prefix { open?.noteDamage(.lostPackets) }
       open?.isBehindLoss = true
     }
     if lostPackets > 0 {
@@ -178,7 +170,11 @@ struct AccessUnitAssembler: Sendable {
     } else if isBehindRestart {
       open?.noteGap(of: nil)
     }
-    (lostPackets, isBehindGap, isBehindRestart) = (0, false, false)
+    (lostPackets, isBehindRestart) = (0, false)
+    if role != .prefix { isBehindGap = false }
+    let bounds = bounds
+    let format = format
+    if open?.beginUnit(within: bounds, format: format) == false { statistics.excessUnits += 1 }
   }
 
   /// Judges the last marker by the unit that follows it, and returns whether that belongs to a
@@ -201,8 +197,9 @@ struct AccessUnitAssembler: Sendable {
 
   /// Has the units of `draft`, which came without a picture, belong to the one at `time`.
   private mutating func joinNext(_ draft: AccessUnitDraft, at time: MediaTime) {
-    guard draft.damage == nil else {
-      // What followed a lost picture, such as filler or its hash, is nothing of the next one.
+    guard draft.damage == nil, !(draft.isBehindLoss && isAlone(.prefix, in: draft)) else {
+      // What followed a lost picture, such as filler or its hash, is nothing of the next one; nor
+      // is the prefix of a lost slice.
       return drop(draft)
     }
     open?.time = time
@@ -329,20 +326,21 @@ struct AccessUnitAssembler: Sendable {
     finishHeld()
     // Supplemental information behind the last slices would begin the next picture, if one came.
     if let draft = open, !draft.units.isEmpty,
-      draft.time != lastPicture || !isInformationAlone(draft)
+      draft.time != lastPicture || !draft.gaps.isEmpty
+        || !isAlone(.supplementalInformation, in: draft)
     {
       finish()
     }
     open = nil
   }
 
-  private func isInformationAlone(_ draft: AccessUnitDraft) -> Bool {
-    draft.gaps.isEmpty
-      && draft.units.allSatisfy { unit in
-        let bytes = draft.bytes.getSlice(
-          at: draft.bytes.readerIndex + unit.offset, length: unit.length)
-        return bytes.map { format.role(of: NALUnitHead(of: $0)) } == .supplementalInformation
-      }
+  /// Whether all units of `draft` have `role`.
+  private func isAlone(_ role: NALUnitRole, in draft: AccessUnitDraft) -> Bool {
+    draft.units.allSatisfy { unit in
+      let bytes = draft.bytes.getSlice(
+        at: draft.bytes.readerIndex + unit.offset, length: unit.length)
+      return bytes.map { format.role(of: NALUnitHead(of: $0)) } == role
+    }
   }
 
   /// Discards a full access unit without a picture, which would never end.

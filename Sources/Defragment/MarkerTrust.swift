@@ -14,7 +14,8 @@ struct MarkerTrust: Sendable {
     /// Pictures that are no key pictures have ended with their markers.
     case provenBesideKeyPictures
     case proven
-    /// For good: a picture has continued after its marker, or no marker can be right.
+    /// As long as the source sends: a picture has continued after its marker, or no marker can be
+    /// right.
     case refuted
   }
 

@@ -217,8 +217,13 @@ public struct NALUnitCollector: Sendable {
   /// Forgets which parameter sets came in-band: the decoder needs them again.
   mutating func restart() { assembler.restart() }
 
-  /// Notes that what comes next is of another source.
-  mutating func noteOtherSource() { assembler.isBehindOtherSource = true }
+  /// Notes that what comes next is of another source, which may use markers as it should.
+  mutating func noteOtherSource() {
+    assembler.isBehindOtherSource = true
+    guard reordering == nil else { return }
+    ignoresMarkers = false
+    assembler.markers = MarkerTrust()
+  }
 
   /// Gives the assembler parameter sets from outside the stream.
   mutating func learn(_ set: ByteBuffer) -> Bool { assembler.learn(set) }

@@ -78,7 +78,7 @@ struct MediaTimeline: Sendable {
   }
 
   /// Whether a packet with `timestamp` may be missing among those that came: it is recent, or of a
-  /// picture that later B pictures precede.
+  /// picture that is shown after B pictures which were sent behind it.
   func mayLack(_ timestamp: UInt32) -> Bool {
     guard let newest else { return false }
     let step = Int64(Self.difference(from: newest, to: timestamp))

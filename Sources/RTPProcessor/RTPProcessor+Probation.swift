@@ -153,7 +153,7 @@ extension RTPProcessor {
     if claim != .newNumbering { lastReport = nil }
     senderAccount = SenderAccount()
     goodbye = prospect.goodbye
-    repair?.forgetPlaces()
+    repair?.forgetPlaces(isOther: claim == .succession && !goesOn)
     tail.forget()
     let highest = source?.highest ?? 0
     source?.take(prospect.held, statistics: &statistics, ready: &ready)

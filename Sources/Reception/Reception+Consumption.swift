@@ -26,6 +26,7 @@ extension Reception {
 
   mutating func nextPicture(at now: Instant) -> AccessUnit? {
     guard let unit = video.next(at: now) else { return nil }
+    if unit.beginsOtherSource { alignment.restartPictures() }
     alignment.notePicture(unit.time, arrival: unit.firstArrival)
     return unit
   }
@@ -46,7 +47,7 @@ extension Reception {
   /// Counts the silence while the far end is held from now on: this side causes it.
   mutating func excuseSilence() {
     guard carrier.clock == .monotonic, lastMedia != nil else { return }
-    lastMedia = now
+    (lastMedia, lastArrival) = (now, now)
     clock.noteMedia(at: now)
   }
 }

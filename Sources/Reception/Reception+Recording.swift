@@ -69,7 +69,7 @@ extension Reception {
     recording.removeFirst()
     take(datagram)
     takeSound()
-    noteLife(at: datagram.arrival)
+    noteLife(at: datagram.arrival, arrival: datagram.arrival)
     endIfUnrecognized()
     return true
   }

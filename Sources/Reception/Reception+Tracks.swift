@@ -92,17 +92,33 @@ extension Reception {
   /// Gives a datagram to its track.
   mutating func take(_ datagram: Datagram) {
     firstArrival = firstArrival ?? datagram.arrival
-    switch place(of: datagram) {
+    let place = place(of: datagram)
+    switch place {
     case .video:
       // Until there is video, what belongs to sound that was found is no concern of it.
-      if !video.isReceiving, passOn(datagram) { return }
+      let wasReceiving = video.isReceiving
+      if !wasReceiving, passOn(datagram) { return }
       video.receive(datagram)
       if !video.passedOver.isEmpty { follow(video.takePassedOver()) }
-      if video.isReceiving, datagram.isControl { passOnControl(datagram) }
+      if wasReceiving, datagram.isControl { passOnControl(datagram) }
     case .other(let index):
       others[index].receive(datagram)
     case .untracked:
       break
+    }
+    if datagram.isControl { passOnReports(in: datagram, besides: place) }
+  }
+
+  /// Gives a compound to the other described tracks that it is about as well: mediasoup puts the
+  /// reports of all sources into one.
+  private mutating func passOnReports(in datagram: Datagram, besides place: Place) {
+    guard places.count > 1 else { return }
+    let further = datagram.controlSources.dropFirst()
+    guard !further.isEmpty else { return }
+    if place != .video, let ssrc = video.ssrc, further.contains(ssrc) { video.receive(datagram) }
+    for index in others.indices where place != .other(index) && others[index].place != nil {
+      guard let ssrc = others[index].ssrc, further.contains(ssrc) else { continue }
+      others[index].receive(datagram)
     }
   }
 
@@ -121,7 +137,7 @@ extension Reception {
   /// The track whose source sent a datagram of RTCP, which came at `place`: some servers put all
   /// tracks on channels 0 and 1, and so do those that bundle (RFC 9143).
   private func placeOfSource(of datagram: Datagram, at place: Place) -> Place {
-    guard let ssrc = datagram.controlSource else { return place }
+    guard let ssrc = datagram.controlSources.first else { return place }
     let own: UInt32? =
       switch place {
       case .video: video.ssrc
@@ -221,22 +237,39 @@ extension Reception {
     others.firstIndex { $0.place == nil && ($0.expectedSource == ssrc || $0.ssrc == ssrc) }
   }
 
-  /// Passes the RTCP of a source found beside the video to its track too.
+  /// Passes the RTCP of sources found beside the video to their tracks too.
   ///
-  /// - Returns: whether there is such a source.
+  /// - Returns: whether it is of no other source.
   @discardableResult
   private mutating func passOnControl(_ datagram: Datagram) -> Bool {
-    guard datagram.isControl, let ssrc = datagram.controlSource,
-      let index = index(ofFound: ssrc)
-    else { return false }
-    others[index].receive(datagram)
-    return true
+    guard datagram.isControl else { return false }
+    let sources = datagram.controlSources
+    let found = sources.compactMap(index(ofFound:))
+    for index in Set(found) { others[index].receive(datagram) }
+    return !found.isEmpty && found.count == sources.count
   }
 }
 
 extension Datagram {
-  /// The source that sent it, if it is RTCP (RFC 3550 §6.4.1).
-  fileprivate var controlSource: UInt32? {
-    bytes.getInteger(at: bytes.readerIndex + 4, as: UInt32.self)
+  /// So many sources of one compound are looked at.
+  private static let maximumSources = 32
+
+  /// The sources that its packets are of, if it is RTCP, each once (RFC 3550 §6.4.1, §6.6).
+  fileprivate var controlSources: [UInt32] {
+    var rest = bytes
+    var sources: [UInt32] = []
+    while sources.count < Self.maximumSources,
+      let (first, type, words) = rest.readMultipleIntegers(as: (UInt8, UInt8, UInt16).self),
+      let body = rest.readSlice(length: 4 * Int(words))
+    {
+      let isGoodbye = type == RTCPPacketType.goodbye.rawValue
+      for place in 0..<(isGoodbye ? Int(first & 0x1F) : 1) {
+        guard
+          let source = body.getInteger(at: body.readerIndex + 4 * place, as: UInt32.self)
+        else { break }
+        if !sources.contains(source) { sources.append(source) }
+      }
+    }
+    return sources
   }
 }

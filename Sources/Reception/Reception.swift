@@ -83,6 +83,8 @@ public struct Reception: Sendable {
   var firstArrival: Instant?
   var firstMedia: Instant?
   var lastMedia: Instant?
+  /// When the datagram came that ``lastMedia`` is about.
+  var lastArrival: Instant?
   /// For how many nanoseconds packets were told to gather; 0 if not at all.
   var gatheringTime: Int64 = 0
   /// Whether somebody waits for what comes.
@@ -174,7 +176,7 @@ public struct Reception: Sendable {
     advance(to: datagram.arrival)
     take(datagram)
     pull(at: settled)
-    noteLife(at: now)
+    noteLife(at: now, arrival: datagram.arrival)
   }
 
   /// Notes the end of a read: a good time to request what is missing.
@@ -264,7 +266,7 @@ public struct Reception: Sendable {
     // The video may have gone on with another source because it was time.
     leaveSourceOfVideo()
     // All of a short stream may have waited for what could precede it.
-    if lastMedia == nil { noteLife(at: now) }
+    if lastMedia == nil { noteLife(at: now, arrival: now) }
     sendReports()
     sendFeedback()
     if let ending, ending.at <= now { end(ending.end) }
@@ -401,18 +403,21 @@ public struct Reception: Sendable {
 
   /// Only packets of the stream count as life, not everything that reaches the port; sound does
   /// where there is nothing else.
-  mutating func noteLife(at arrival: Instant) {
+  ///
+  /// The clock may be ahead of the `arrival`, where this side has been busy.
+  mutating func noteLife(at now: Instant, arrival: Instant) {
     let isVideo = video.delivered != notedDeliveries
     let isSound = livesBySound && soundDelivered != notedSound
     notedDeliveries = video.delivered
     notedSound = soundDelivered
     guard isVideo || isSound else { return }
     noteGap(upTo: arrival)
-    clock.noteMedia(at: arrival)
-    lastMedia = arrival
+    lastArrival = arrival
+    clock.noteMedia(at: now)
+    lastMedia = now
     if firstMedia == nil {
-      firstMedia = arrival
-      actions.append(.mediaBegan(at: arrival))
+      firstMedia = now
+      actions.append(.mediaBegan(at: now))
     }
     gatherIfSettled()
   }
@@ -422,10 +427,10 @@ public struct Reception: Sendable {
     let changes = video.sourceChanges
     guard changes != notedChanges else { return }
     notedChanges = changes
-    guard carrier.clock == .monotonic, let lastMedia,
-      lastMedia.advanced(by: Self.leastGap) <= arrival
+    guard carrier.clock == .monotonic, let lastArrival,
+      lastArrival.advanced(by: Self.leastGap) <= arrival
     else { return }
-    actions.append(.senderCame(at: arrival, after: lastMedia))
+    actions.append(.senderCame(at: arrival, after: lastArrival))
   }
 
   /// A sender that only changes its SSRC pauses for less.

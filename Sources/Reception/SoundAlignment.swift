@@ -98,6 +98,14 @@ public struct SoundAlignment: Sendable {
     (settled, catchesUp) = (0, false)
   }
 
+  /// Forgets what tied the pictures' clock, which has begun anew.
+  public mutating func restartPictures() {
+    pictures = PictureDelay()
+    forgetReports()
+    pictureClock = ClockMapping()
+    settled = 0
+  }
+
   /// `time`, of the sound, on the timeline of the pictures; `nil` before the first picture.
   ///
   /// Sound that `mayWait` also waits, with `nil`, for the first mapping to be a good one: until the

@@ -70,6 +70,17 @@ struct AccessUnitBoundaryTests {
     #expect(bench.accessUnits.map(\.units.count) == [1, 2])
     #expect(bench.accessUnits.last?.integrity == integrity)
     #expect(bench.accessUnits.last?.gaps.map(\.packets) == [2])
+    #expect(bench.accessUnits.last?.gaps.map(\.unitIndex) == [0])
+  }
+
+  @Test("The prefix NAL unit of a lost slice is nothing of the next picture")
+  func prefixOfALostSlice() throws {
+    var bench = try Bench(H264.codec)
+    bench.push("419a11", at: 0, marker: true)
+    bench.push("6e8040", at: 3000, lost: 1)
+    bench.push("658811", at: 6000, marker: true, lost: 1)
+    #expect(bench.accessUnits.map(\.hex) == [["419a11"], ["658811"]])
+    #expect(bench.accessUnits.last?.gaps.map(\.packets) == [2])
   }
 
   @Test("What cameras send comes out right", arguments: cameras)

@@ -103,6 +103,26 @@ struct MarkerTrustTests {
     #expect(bench.accessUnits.allSatisfy { $0.integrity == .whole })
   }
 
+  @Test(
+    "Another source uses markers as it should, whatever the one before did",
+    arguments: Material.all, [true, false])
+  func otherSource(_ material: Material, marksSlices: Bool) throws {
+    var bench = try Bench(material.codec)
+    for ticks in Int64(0)..<3 {
+      bench.push(material.keySlice, at: ticks * 3000, marker: true)
+      bench.push(material.laterKeySlice, at: ticks * 3000, marker: marksSlices)
+    }
+    #expect(bench.statistics.misplacedMarkers > 0)
+    bench.push(
+      bytes(material.keySlice.hex), at: 90_000, marker: true, isDiscontinuity: true,
+      beginsOtherSource: true)
+    for ticks in [93_000, 96_000] as [Int64] {
+      _ = bench.take()
+      bench.push(material.slice, at: ticks, marker: true)
+      #expect(bench.accessUnits.map(\.time.ticks) == [ticks])
+    }
+  }
+
   @Test("New parameter sets, with which pictures get several slices", arguments: Material.all)
   func newParameterSets(_ material: Material) throws {
     var bench = try Bench(material.codec, isSwift: true)

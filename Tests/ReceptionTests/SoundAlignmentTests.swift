@@ -67,6 +67,33 @@ struct SoundAlignmentTests {
     return (errors, alignment.hardSteps)
   }
 
+  /// Such as an encoder with another delay, behind a change of the resolution.
+  @Test("Pictures of another source are followed by its own reports")
+  func otherPictures() throws {
+    var alignment = SoundAlignment()
+    var (soundClock, pictureClock) = (ReportedClock(), ReportedClock())
+    var difference = 0.0
+    for step in 0..<5500 {
+      let at = Double(step) / 100
+      let time = MediaTime(ticks: Int64(step) * 900, timescale: 90_000)
+      let now = Instant(nanoseconds: Int64(step) * 10_000_000)
+      if step == 4000 {
+        alignment.restartPictures()
+        pictureClock = ReportedClock()
+      }
+      if step % 4 == 0 { alignment.notePicture(time, arrival: now) }
+      if step % 500 == 130 { soundClock.note(time, wall: at) }
+      if step % 500 == 390 { pictureClock.note(time, wall: step < 4000 ? at : at - 0.2) }
+      alignment.noteSound(time, arrival: now)
+      alignment.noteClocks(sound: soundClock.mapping, pictures: pictureClock.mapping)
+      guard let aligned = alignment.align(time) else { continue }
+      difference = Double(aligned.nanoseconds - time.nanoseconds) / 1e6
+      if step == 3999 { #expect(abs(difference) < 5, "\(difference)") }
+    }
+    #expect(abs(difference - 200) < 5, "\(difference)")
+    #expect(alignment.hardSteps == 0)
+  }
+
   static let networks = [
     Network(soundDrift: 200, soundJitter: 100), Network(pictureDrift: 200, pictureJitter: 100),
     Network(soundDrift: -100, pictureDrift: 100, soundJitter: 100),

@@ -88,6 +88,23 @@ import Testing
       sound.clock.captureTime(of: MediaTime(ticks: 500 * 960, timescale: 48_000)) != nil)
   }
 
+  /// mediasoup reports of all sources in one compound, in any order.
+  @Test(arguments: [false, true])
+  func aCompoundIsOfAllItsSources(soundIsFirst: Bool) throws {
+    var pair = try Self.play([Self.video, Self.audio], soundOn: 0)
+    let video = try #require(pair.reception.status.tracks[0].ssrc)
+    var compound = ByteBuffer()
+    for ssrc in soundIsFirst ? [0x50, video] : [video, 0x50] {
+      compound.writeMultipleIntegers(
+        UInt8(0x80), UInt8(200), UInt16(6), ssrc, UInt32(0xE000_0000), UInt32(0), UInt32(48_000),
+        UInt32(500), UInt32(40_000))
+    }
+    let before = pair.reception.status.tracks.map(\.clock)
+    pair.receive(compound, on: .control, track: 0)
+    let after = pair.reception.status.tracks.map(\.clock)
+    #expect(zip(before, after).allSatisfy { $0 != $1 })
+  }
+
   @Test("the codec is given, and sound is there first", arguments: [false, true])
   func soundBeforeVideoOfAGivenCodec(isBehindAStray: Bool) throws {
     let sender = VirtualSender(

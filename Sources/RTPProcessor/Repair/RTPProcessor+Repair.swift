@@ -94,8 +94,10 @@ extension RTPProcessor {
     guard sequence > highest, let overtaking = repair?.overtakingAllowance(at: arrival) else {
       return
     }
+    // libwebrtc probes the network with packets of padding alone.
     let isMedia =
-      configuration.correctionFormats[packet.payloadType] == nil
+      packet.payload.readableBytes > 0
+      && configuration.correctionFormats[packet.payloadType] == nil
       && configuration.payloadType ?? packet.payloadType == packet.payloadType
     tail.note(packet, at: sequence, isMedia: isMedia, way, overtaking: overtaking, now: arrival)
   }
@@ -162,7 +164,6 @@ extension RTPProcessor {
     if payloadType == configuration.redundancyPayloadType {
       original = original.primaryEncoding ?? original
     }
-    repair?.noteOwnStream()
     // A packet that would not be accepted itself is not accepted as a repetition.
     let isOwn = configuration.payloadType.map { $0 == original.payloadType } ?? true
     let isNumbered =
@@ -173,6 +174,7 @@ extension RTPProcessor {
       statistics.repair.unneeded += 1
       return .retransmission
     }
+    repair?.noteOwnStream()
     let sequence = source.extend(original.sequenceNumber)
     // Behind the newest packet, a wrong number cannot move the order farther than was asked for.
     if source.lacks(sequence), sequence < source.highest || tail.request(for: sequence) != nil {

@@ -189,12 +189,14 @@ struct RepairSchedule: Sendable {
     if open.isEmpty { nextDue = nil }
   }
 
-  /// Forgets the packets of a source that has ended or changed its SSRC.
-  mutating func forgetPlaces() {
+  /// Forgets the packets of a source that has ended or changed its SSRC; one that `isOther` may
+  /// answer otherwise.
+  mutating func forgetPlaces(isOther: Bool) {
     open.removeAll()
     closed.removeAll()
     closedOrder.removeAll()
     nextDue = nil
+    if isOther { isAnsweredInOwnStream = false }
   }
 
   // MARK: - What is asked for

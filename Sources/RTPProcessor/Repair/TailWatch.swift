@@ -107,8 +107,8 @@ struct TailWatch: Sendable {
   /// - Parameters:
   ///   - packet: the packet.
   ///   - sequence: its extended number.
-  ///   - isMedia: `false` for a correction packet, which has a number but belongs to no access
-  ///     unit.
+  ///   - isMedia: `false` for a correction packet or padding, which has a number but belongs to no
+  ///     access unit.
   ///   - way: how it was obtained.
   ///   - overtaking: the observed reordering delay.
   ///   - now: the current time.

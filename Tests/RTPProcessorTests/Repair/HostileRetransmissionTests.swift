@@ -74,6 +74,22 @@ import Testing
     #expect(session.statistics.recovered == 1)
   }
 
+  @Test func aStrangersRepetitionSaysNothingOfHowTheSenderAnswers() {
+    var sender = VirtualSender(sequence: 1000)
+    var session = VirtualSession.running(&sender, configuration: Self.configuration)
+    session.receive(retransmission(of: 1005, identity: 98, at: 0x8000_0000))
+    for _ in 0..<10 {
+      let lost = sender.packet()
+      session.receive(sender.packet())
+      #expect(!session.takeFeedback().isEmpty)
+      session.run(for: .milliseconds(100))
+      session.receive(lost)
+      session.run(for: .milliseconds(100))
+    }
+    #expect(session.statistics.repaired == 10)
+    #expect(session.statistics.lost == 0)
+  }
+
   /// Of the media it would be a clock, a count of packets and an end.
   @Test func reportsOfASessionOfRetransmissionsAreAboutThatAlone() {
     var configuration = Self.configuration

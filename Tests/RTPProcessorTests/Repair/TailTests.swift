@@ -39,6 +39,19 @@ import Testing
       media: 0xA, [RTCPFeedback.LostPackets(first: SequenceNumber(first), mask: mask)])
   }
 
+  /// libwebrtc probes the network with such packets.
+  @Test func paddingBehindAUnitIsNotTheBeginningOfAnother() {
+    var (sender, session) = running()
+    var padding = ByteBuffer()
+    padding.writeMultipleIntegers(
+      UInt8(0x80), UInt8(96), sender.next.sequence, sender.next.timestamp &- 3000, UInt32(0xA))
+    #expect(session.receive(padding) == .inOrder)
+    #expect(session.processor.feedbackDeadline == nil)
+    sender.next.sequence &+= 1
+    for packet in sender.packets(3) { session.receive(packet) }
+    #expect(session.processor.feedbackDeadline == session.now.advanced(by: .milliseconds(20)))
+  }
+
   @Test func theLastPacketOfAUnitIsAskedForWhenNothingFollows() {
     var (sender, session) = running()
     for packet in sender.packets(3) { session.receive(packet) }
