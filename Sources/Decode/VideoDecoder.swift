@@ -121,8 +121,8 @@ public final class VideoDecoder: Sendable {
   /// How many threads decode now.
   public var threadCount: Int { gauge.threads }
 
-  /// How much of the last second it worked, from 0 to 1.
-  public var load: Double { gauge.share }
+  /// How much of the last second it worked, from 0 to 1; 0 once it has had nothing to do for three.
+  public var load: Double { gauge.share(at: .now) }
 
   /// Whether it works nearly all of the time.
   public var isAtLimit: Bool { load >= DecoderLoad.full }

@@ -47,6 +47,15 @@ struct SoundTimelineTests {
     #expect(units.map { timeline.silence(before: $0) } == expected, "\(name)")
   }
 
+  @Test("times that are late again and again cost one silence")
+  func unsteadyTimes() {
+    var timeline = SoundTimeline()
+    let silence = (0..<500 as Range<Int64>).map { number in
+      timeline.silence(before: Self.unit(number * 160 + (number % 50 == 40 ? 480 : 0)))
+    }
+    #expect(silence.reduce(0, +) == 960)
+  }
+
   @Test("samples of another rate are counted anew")
   func otherRate() {
     var timeline = SoundTimeline()

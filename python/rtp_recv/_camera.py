@@ -74,6 +74,9 @@ class Camera(Ring):
         super().close()
         self._stop()
 
+    def _goes_on(self) -> bool:
+        return self._restarts
+
     def __enter__(self) -> "Camera":
         return self
 

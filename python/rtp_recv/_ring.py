@@ -198,7 +198,7 @@ class Ring:
             frame = self.next()
             if frame is not None:
                 yield frame
-            elif self.reconnect:
+            elif self._goes_on():
                 continue
             elif self.reason is Reason.ENDED:
                 return
@@ -206,6 +206,10 @@ class Ring:
                 raise RingLost(f"{self.path}: the connection is lost")
             else:
                 raise RingTimeout(f"{self.path}: no frame within {self.timeout} s")
+
+    def _goes_on(self) -> bool:
+        """Whether a loop over the frames waits for as long as none comes."""
+        return self.reconnect
 
     def _following(self, copy: bool) -> Optional[Frame]:
         """The oldest frame after the last one read that is still there."""

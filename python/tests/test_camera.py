@@ -6,7 +6,7 @@ import time
 import unittest
 
 import rtp_recv
-from rtp_recv import CameraError, Reason, State
+from rtp_recv import CameraError, Reason, RingLost, RingTimeout, State
 
 
 class CameraTests(unittest.TestCase):
@@ -16,12 +16,12 @@ class CameraTests(unittest.TestCase):
         self.program = os.path.join(folder.name, "program")
         self.log = os.path.join(folder.name, "log")
 
-    def open(self, script):
+    def open(self, script, **options):
         """A camera; each start of its program is a line in the log."""
         with open(self.program, "w") as file:
             file.write(f"#!/bin/sh\nlog='{self.log}'; echo >> \"$log\"\n{script}\n")
         os.chmod(self.program, 0o755)
-        return rtp_recv.open("source", program=self.program)
+        return rtp_recv.open("source", program=self.program, **options)
 
     def starts(self):
         with open(self.log) as file:
@@ -63,6 +63,11 @@ class CameraTests(unittest.TestCase):
                 self.assertIs(camera.wait(0.1), Reason.LOST)
             self.assertEqual(camera.message, "no such stream")
         self.assertEqual(camera.message, "")
+
+    def test_a_loop_over_a_camera_that_is_not_started_again_ends_when_no_frame_comes(self):
+        with self.open("exec sleep 30", reconnect=False, timeout=0.3) as camera:
+            with self.assertRaises((RingLost, RingTimeout)):
+                next(iter(camera))
 
     def test_a_program_that_is_missing_is_named_with_what_names_it(self):
         with self.assertRaisesRegex(FileNotFoundError, "program=.*no-program"):

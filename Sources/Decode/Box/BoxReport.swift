@@ -162,7 +162,10 @@ extension BoxedFrame.Properties {
     transfer = try reader.number(below: AVCOL_TRC_NB.rawValue)
     matrix = try reader.number(below: AVCOL_SPC_NB.rawValue)
     range = try reader.number(below: AVCOL_RANGE_NB.rawValue)
-    chromaLocation = try reader.number(below: AVCHROMA_LOC_NB.rawValue)
+    // FFmpeg before 6.0 hands on whatever number an H.264 stream has there.
+    let location: Int32 = try reader.integer()
+    let isKnown = (0..<Int32(AVCHROMA_LOC_NB.rawValue)).contains(location)
+    chromaLocation = isKnown ? location : Int32(AVCHROMA_LOC_UNSPECIFIED.rawValue)
     aspectRatio = try reader.optional { reader throws(BoxFault) in try reader.rational() }
   }
 }

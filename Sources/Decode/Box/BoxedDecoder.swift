@@ -109,7 +109,7 @@ final class BoxedDecoder: UnitDecoding {
         try take(report, of: session)
       }
       gauge.note(threads: threads)
-      gauge.note(share: Double(permille) / 1000)
+      gauge.note(share: Double(permille) / 1000, at: .now)
       guard inside.count <= Self.mostInside else { throw .breach("it keeps what it was given") }
     } catch { lose(error) }
   }

@@ -131,7 +131,7 @@ public final class DecoderService {
     box_end_in(Self.patience)
     body(succession)
     box_end_in(0)
-    let permille = Int(gauge.share * 1000)
+    let permille = Int(gauge.share(at: .now) * 1000)
     try channel.send(BoxReport.done(threads: gauge.threads, permille: permille).message)
     // What has grown to the limit goes on in a new process.
     if reporter.lacksMemory { _exit(Self.statusWithoutMemory) }

@@ -54,8 +54,9 @@ final class DecoderSuccession: UnitDecoding {
     if let successor, !unit.isLeading { takeOver(successor) }
     if successor == nil { prepareSuccessor(at: unit) }
     current.decode(unit)
-    load.note(current.workingTime, at: .now)
-    gauge.note(share: load.share)
+    let now = Instant.now
+    load.note(current.workingTime, at: now)
+    gauge.note(share: load.share, at: now)
   }
 
   /// Takes the parameter sets that came before the first access unit, of the first decoder's codec.

@@ -1,6 +1,9 @@
+import Bitstream
+import Defragment
 import RTPWire
 
-/// Judges whether pictures can follow each other in one file, by their times and arrivals.
+/// Judges whether pictures, or pieces of sound, can follow each other in one file, by their times
+/// and arrivals.
 struct Continuity: Sendable {
   /// How far the sender's clock may differ from the arrivals at a gap.
   ///
@@ -15,14 +18,29 @@ struct Continuity: Sendable {
   /// A stream with few pictures has gaps between any two of them.
   private static let intervalsPerGap: Int64 = 8
 
+  /// What comes next.
+  enum Piece: Sendable {
+    case sound
+    /// `depth` is how many pictures its stream reorders, where it says that.
+    case picture(depth: Int?)
+    case keyPicture
+
+    init(_ unit: AccessUnit) {
+      self = unit.isEntryPoint ? .keyPicture : .picture(depth: unit.format?.reorderDepth)
+    }
+
+    var depth: Int? { if case .picture(let depth) = self { depth } else { nil } }
+  }
+
   private var newest: MediaTime?
+  private var recent = RecentTimes()
   private var arrival = Instant(nanoseconds: 0)
   /// The last distance between pictures, in nanoseconds.
   private var interval: Int64?
 
   /// Takes the next picture or piece of sound; why it cannot follow the ones before, if so.
   mutating func judge(
-    _ time: MediaTime, arrival now: Instant, isKey: Bool = false
+    _ piece: Piece, at time: MediaTime, arrival now: Instant
   ) -> FileReason? {
     guard let newest, newest.timescale == time.timescale else {
       let isFirst = newest == nil
@@ -32,10 +50,17 @@ struct Continuity: Sendable {
     let waited = arrival.nanoseconds(to: now)
     let step = time.nanoseconds(since: newest)
     let leap = Self.greatestLeap.wholeNanoseconds
-    if step < -(isKey ? Self.greatestStepBack.wholeNanoseconds : leap) {
+    let isLeap =
+      switch piece {
+      case .sound: step < -leap
+      case .picture: step < -leap && recent.areAll(after: time.ticks)
+      case .keyPicture: step < -Self.greatestStepBack.wholeNanoseconds
+      }
+    if isLeap {
       restart(time, arrival: now)
       return .clock
     }
+    recent.append(time.ticks, depth: piece.depth)
     arrival = max(arrival, now)
     guard step > 0 else { return nil }
     defer {
@@ -50,6 +75,7 @@ struct Continuity: Sendable {
 
   private mutating func restart(_ time: MediaTime, arrival: Instant) {
     newest = time
+    recent.restart(at: time.ticks)
     self.arrival = arrival
     interval = nil
   }

@@ -1,3 +1,4 @@
+import Bitstream
 import Defragment
 import NIOCore
 import RTPWire
@@ -34,6 +35,7 @@ struct Interleaver {
   private var pictures = Line<AccessUnit>()
   private var sounds = Line<SoundTrack.Sample>()
   private var latestPicture: Front?
+  private var recentPictures = RecentTimes()
   private var latestSound: Front?
   /// The same of the sound that an encoder may still have.
   private var incomingSound: Front?
@@ -47,12 +49,15 @@ struct Interleaver {
   mutating func append(_ unit: AccessUnit) {
     hasPictures = true
     let time = unit.time.nanoseconds
-    if Self.isLeap(to: time, from: latestPicture?.time) {
+    if Self.isLeap(to: time, from: latestPicture?.time), recentPictures.areAll(after: time) {
       Self.bring(&pictures, before: time)
       Self.bring(&sounds, before: time)
       latestPicture = nil
       latestSound = nil
       incomingSound = nil
+      recentPictures.restart(at: time)
+    } else {
+      recentPictures.append(time, depth: unit.format?.reorderDepth)
     }
     let front = Front(time: time, arrival: unit.lastArrival)
     let latest = Self.later(of: front, and: latestPicture)

@@ -21,7 +21,7 @@ package struct RecordableUnits: Sendable {
 
   /// Whether recordings hold `unit`, the next one.
   package mutating func takes(_ unit: AccessUnit) -> Bool {
-    let leap = continuity.judge(unit.time, arrival: unit.firstArrival, isKey: unit.isEntryPoint)
+    let leap = continuity.judge(.init(unit), at: unit.time, arrival: unit.firstArrival)
     if leap != nil, unit.needsThoseBefore {
       // The file goes on up to the next entry.
       if case .opening = state { state = .recording }

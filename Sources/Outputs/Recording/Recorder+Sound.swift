@@ -93,7 +93,7 @@ extension Recorder {
     with sample: SoundTrack.Sample
   ) throws(RecordingError) -> Bool {
     let time = MediaTime(ticks: sample.start, timescale: 1_000_000_000)
-    if let reason = soundContinuity.judge(time, arrival: sample.arrival) {
+    if let reason = soundContinuity.judge(.sound, at: time, arrival: sample.arrival) {
       try separate(because: reason, at: time)
     }
     if case .recording(let file) = state {

@@ -178,9 +178,7 @@ struct Recorder {
   // MARK: - Pictures
 
   private mutating func take(_ unit: AccessUnit) throws(RecordingError) {
-    if let reason = continuity.judge(
-      unit.time, arrival: unit.firstArrival, isKey: unit.isEntryPoint)
-    {
+    if let reason = continuity.judge(.init(unit), at: unit.time, arrival: unit.firstArrival) {
       // A sender that pauses, or sends only what changes, goes on where it was.
       try separate(because: reason, at: unit.time, isContinued: unit.needsThoseBefore)
     }

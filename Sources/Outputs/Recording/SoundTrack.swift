@@ -200,11 +200,13 @@ extension SoundTrack.Conversion {
   fileprivate mutating func samples(
     of packets: [SoundEncoder.Packet], by encoder: SoundEncoder
   ) -> [SoundTrack.Sample] {
-    guard let anchor else { return [] }
+    guard let anchor, let purpose else { return [] }
+    // The encoder may have another rate than what it is given.
+    let fed = Double(anchor.fed) / Double(purpose.sampleRate)
     let rate = Double(encoder.format.sampleRate)
     return packets.map { packet in
       defer { items = 0 }
-      let distance = Int64((Double(packet.position - anchor.fed) / rate * 1e9).rounded())
+      let distance = Int64(((Double(packet.position) / rate - fed) * 1e9).rounded())
       return SoundTrack.Sample(
         sound: encoder.sound, bytes: packet.bytes, start: anchor.time.addingSaturating(distance),
         count: packet.sampleCount, items: items,

@@ -23,6 +23,11 @@ struct SoundTimeline: Sendable {
   private var sampleRate = 0
   /// Samples since the anchor.
   private var samples = 0
+  /// Samples of silence that no loss called for, and which nothing has shown to be right yet: the
+  /// time of one unit may have been wrong.
+  private var doubtful = 0
+  /// Samples since then whose times agree with it.
+  private var agreeing = 0
   private var lastArrival: Instant?
   /// How many seconds of silence there may be yet: otherwise times that leap with every packet
   /// would fill a disk.
@@ -46,6 +51,15 @@ struct SoundTimeline: Sendable {
     let tolerated = Self.tolerance.seconds * Double(rate)
     guard isGap || lead.magnitude > tolerated else {
       samples += unit.sampleCount
+      agreeing += unit.sampleCount
+      // After a second, the sender means it.
+      if agreeing >= rate { doubtful = 0 }
+      return 0
+    }
+    if !isGap, lead < 0, -lead <= Double(doubtful) + tolerated {
+      // The next time that is late finds its silence here.
+      samples += unit.sampleCount
+      agreeing = 0
       return 0
     }
     let longest = min(Self.longestSilence, credit) * Double(rate)
@@ -55,6 +69,7 @@ struct SoundTimeline: Sendable {
     }
     credit -= lead / Double(rate)
     let silence = Int(lead.rounded())
+    (doubtful, agreeing) = (isGap ? 0 : doubtful + silence, 0)
     samples += silence + unit.sampleCount
     return silence
   }
@@ -63,5 +78,6 @@ struct SoundTimeline: Sendable {
     anchor = unit.time
     sampleRate = unit.format.sampleRate
     samples = unit.sampleCount
+    (doubtful, agreeing) = (0, 0)
   }
 }

@@ -8,8 +8,8 @@ import Testing
   struct Case: Sendable, CustomTestStringConvertible {
     let testDescription: String
     var pictures: [(time: Int64, arrival: Int64)]
-    /// Whether the last one is a key picture.
-    var endsWithKey = false
+    /// What the last one is.
+    var last = Continuity.Piece.picture(depth: nil)
     let reason: FileReason?
   }
 
@@ -20,6 +20,19 @@ import Testing
     Case(
       testDescription: "B pictures", pictures: regular + [(480, 400), (400, 440), (440, 480)],
       reason: nil),
+    Case(
+      testDescription: "B pictures, one picture a second",
+      pictures: [
+        (0, 0), (4000, 4000), (2000, 5000), (1000, 6000), (3000, 7000), (8000, 8000), (6000, 9000),
+      ], reason: nil),
+    Case(
+      testDescription: "sound a second and a half back",
+      pictures: (0..<40).map { ($0 * 128, $0 * 128) }
+        + [(3500, 5120)], last: .sound, reason: .clock),
+    Case(
+      testDescription: "ten pictures a second without B pictures, a second and a half back",
+      pictures: (0..<20).map { ($0 * 100, $0 * 100) } + [(400, 2000)], last: .picture(depth: 0),
+      reason: .clock),
     Case(testDescription: "a burst after a stall", pictures: regular + [(400, 9000)], reason: nil),
     Case(
       testDescription: "a sender that begins with what it has stored",
@@ -36,10 +49,10 @@ import Testing
       reason: .clock),
     Case(
       testDescription: "a clock that leaps back by half a second, up to a key picture",
-      pictures: regular + [(-140, 400)], endsWithKey: true, reason: .clock),
+      pictures: regular + [(-140, 400)], last: .keyPicture, reason: .clock),
     Case(
       testDescription: "a key picture whose time is a little early",
-      pictures: regular + [(350, 400)], endsWithKey: true, reason: nil),
+      pictures: regular + [(350, 400)], last: .keyPicture, reason: nil),
     Case(
       testDescription: "a picture every five seconds",
       pictures: (0..<10).map { ($0 * 5000, $0 * 5000) }, reason: nil),
@@ -52,9 +65,9 @@ import Testing
     for (index, picture) in example.pictures.enumerated() {
       reasons.append(
         continuity.judge(
-          MediaTime(ticks: picture.time * 90, timescale: 90_000),
-          arrival: Instant(nanoseconds: picture.arrival * 1_000_000),
-          isKey: example.endsWithKey && index == example.pictures.count - 1))
+          index == example.pictures.count - 1 ? example.last : .picture(depth: example.last.depth),
+          at: MediaTime(ticks: picture.time * 90, timescale: 90_000),
+          arrival: Instant(nanoseconds: picture.arrival * 1_000_000)))
     }
     #expect(reasons.last == .some(example.reason))
     #expect(reasons.dropLast().allSatisfy { $0 == nil })
@@ -64,7 +77,8 @@ import Testing
     var continuity = Continuity()
     for ticks: Int64 in [0, .max, .min, 1, .max, .max - 1] {
       _ = continuity.judge(
-        MediaTime(ticks: ticks, timescale: 1), arrival: Instant(nanoseconds: ticks))
+        .picture(depth: nil), at: MediaTime(ticks: ticks, timescale: 1),
+        arrival: Instant(nanoseconds: ticks))
     }
   }
 }

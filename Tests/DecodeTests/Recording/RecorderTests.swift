@@ -199,6 +199,21 @@ import Testing
     }
   }
 
+  @Test("B pictures seconds before the picture that they refer to are no leap of the clock")
+  func slowPyramids() throws {
+    let folder = try TemporaryFolder()
+    let clip = Clip(
+      name: "a picture a second", frames: 24,
+      encoder: ["-bf", "3", "-g", "12", "-sc_threshold", "0"],
+      h264Parameters: "open-gop=0:b-adapt=0:b-pyramid=normal")
+    let units = try clip.timedUnits(
+      of: clip.encoded(), depth: 2, rate: Rational(1, 1), interval: 90_000)
+    let disk = try VirtualDisk.record(units, as: .mp4)
+    #expect(disk.files.map(\.ending?.frames) == [24])
+    try Data(try #require(disk.files.first).bytes).write(to: folder.url("slow.mp4"))
+    #expect(try Probe(folder("slow.mp4")).stream["duration"] == "24.000000")
+  }
+
   @Test("the first file may be shorter than the others")
   func firstSegment() throws {
     let clip = Clip(

@@ -75,6 +75,24 @@ struct SoundFileTests {
   }
 
   @Test(
+    "Opus lasts as long as the sound that it is made of, at rates that it does not have",
+    arguments: [44_100, 32_000, 22_050])
+  func opusOfOtherRates(rate: Int) throws {
+    let clip = SoundClip(
+      encoder: "pcm_s16be", decoder: "pcm_s16be", rate: rate, unitBytes: rate / 50 * 2,
+      rawFormat: "s16be")
+    let disk = try VirtualDisk.record(
+      items: try clip.made().units.map { .sound($0) }, as: .opus, segment: .seconds(1))
+    #expect(disk.files.count == 2)
+    let durations = disk.files.map { $0.ending?.duration ?? 0 }
+    #expect(abs(durations.reduce(0, +) - 2) < 0.05, "\(durations)")
+    let starts = disk.files.map {
+      Double($0.beginning.start.nanoseconds - NamePatternTests.time.nanoseconds) / 1e9
+    }
+    #expect(zip(starts, [0, 1]).allSatisfy { abs($0 - $1) < 0.03 }, "\(starts)")
+  }
+
+  @Test(
     "a crash costs less than a second and a half of sound",
     arguments: Container.recordings + Container.sounds)
   func crash(container: Container) throws {

@@ -116,7 +116,8 @@ extension Clip {
   /// The access units with the times at which the encoder meant them to be shown; `depth` and
   /// `rate` are what the stream says of its reordering and its pace.
   func timedUnits(
-    of stream: [UInt8], startingAt first: Int = 0, depth: Int? = nil, rate: Rational? = nil
+    of stream: [UInt8], startingAt first: Int = 0, depth: Int? = nil, rate: Rational? = nil,
+    interval: Int64 = 3000
   ) throws -> [AccessUnit] {
     let packets = String(decoding: try encoded(as: ["-f", "framecrc"]), as: UTF8.self)
     let shown = packets.split(separator: "\n").filter { !$0.hasPrefix("#") }.compactMap {
@@ -132,9 +133,9 @@ extension Clip {
       format.frameRate = rate
       return AccessUnit(
         codec: codec, bytes: unit.bytes, units: unit.units,
-        time: MediaTime(ticks: number * 3000, timescale: 90_000),
-        firstArrival: Instant(nanoseconds: number * 33_333_333),
-        lastArrival: Instant(nanoseconds: number * 33_333_333 + 5_000_000),
+        time: MediaTime(ticks: number * interval, timescale: 90_000),
+        firstArrival: Instant(nanoseconds: number * interval * 100_000 / 9),
+        lastArrival: Instant(nanoseconds: number * interval * 100_000 / 9 + 5_000_000),
         isRandomAccess: unit.isRandomAccess,
         dependency: PictureDependency(
           references: codec == .testH265
