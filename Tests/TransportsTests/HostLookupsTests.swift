@@ -24,10 +24,8 @@ struct HostLookupsTests {
   /// As in an outage of the name server, during which a receiver tries again and again.
   @Test func aNameIsLookedUpOnceAtATime() async throws {
     let asked = Record<String>()
-    let pool = NIOThreadPool(numberOfThreads: 4)
-    pool.start()
     let answer = DispatchSemaphore(value: 0)
-    let lookups = HostLookups(pool: pool) { host throws(TransportError) in
+    let lookups = HostLookups { host throws(TransportError) in
       asked.append(host)
       answer.wait()
       answer.signal()
@@ -51,6 +49,30 @@ struct HostLookupsTests {
     let again = lookups.addresses(of: "camera", on: eventLoop, within: .seconds(20))
     _ = try await again.get()
     #expect(asked.elements.count == 3)
-    try await pool.shutdownGracefully()
+  }
+
+  /// A name server that is away answers for none of its names, and another one goes on.
+  @Test func namesThatNobodyAnswersHoldUpNothingElse() async throws {
+    let asked = Record<String>()
+    let answer = DispatchSemaphore(value: 0)
+    let lookups = HostLookups { host throws(TransportError) in
+      asked.append(host)
+      if host.hasSuffix(".away") {
+        answer.wait()
+        answer.signal()
+      }
+      return [endpoint("192.0.2.1", 0)]
+    }
+    let count = System.coreCount + 1
+    let hung = (0..<count).map { number in
+      lookups.addresses(of: "camera\(number).away", on: eventLoop, within: .seconds(20))
+    }
+    defer { answer.signal() }
+    _ = try await asked.first(count)
+    let other = lookups.addresses(of: "camera.here", on: eventLoop, within: .seconds(20))
+    #expect(try await other.get() == [endpoint("192.0.2.1", 0)])
+    #expect(try await NIOThreadPool.singleton.runIfActive { true })
+    answer.signal()
+    for future in hung { #expect(try await future.get() == [endpoint("192.0.2.1", 0)]) }
   }
 }

@@ -43,6 +43,20 @@ import Testing
     }
   }
 
+  @Test("what this side does not read is not overdue")
+  func heldReading() throws {
+    let frame = Self.frame(0, sequence: 1)
+    var input = RTSPInput()
+    input.assignedChannels = [0, 1]
+    input.append(ByteBuffer(bytes: frame.prefix(20)))
+    #expect(try input.next(at: Instant(nanoseconds: 0)) == nil)
+    let later = Instant(nanoseconds: 60_000_000_000)
+    input.excuseSilence(until: later)
+    #expect(try input.next(at: later) == nil)
+    input.append(ByteBuffer(bytes: frame.dropFirst(20)))
+    #expect(try input.next(at: later) != nil)
+  }
+
   @Test("a whole frame is a slice of the read that brought it")
   func slices() throws {
     let frame = Self.frame(0, sequence: 1)

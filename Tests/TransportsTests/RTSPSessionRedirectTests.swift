@@ -1,3 +1,4 @@
+import Foundation
 import NIOCore
 import RTPWire
 import Testing
@@ -229,6 +230,25 @@ struct RTSPSessionRedirectTests {
     conversation.session.receive(Self.redirection(to: "spare"), at: conversation.now)
     conversation.run()
     #expect(conversation.end == .failed(.otherStreams))
+  }
+
+  /// Each description has its own copy of the key, which may be the same one.
+  @Test(arguments: [0, 1] as [UInt8])
+  func protectedStreamsAreTheSameWithTheSameKeys(change: UInt8) throws {
+    func described(_ byte: UInt8) -> Reply {
+      let key = Data([UInt8](repeating: 7, count: 29) + [byte]).base64EncodedString()
+      return .description(
+        "m=video 0 RTP/SAVP 96", "a=rtpmap:96 H264/90000", "a=control:track1",
+        "a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:\(key)")
+    }
+    var conversation = try Conversation([
+      "DESCRIBE": [described(0), described(change)], "SETUP": [.tcp],
+    ])
+    conversation.run()
+    conversation.session.receive(Self.redirection(to: "spare"), at: conversation.now)
+    conversation.run()
+    #expect((conversation.end == .failed(.otherStreams)) == (change != 0))
+    #expect(conversation.transcript.count { $0 == "playing" } == (change == 0 ? 2 : 1))
   }
 
   private static func redirection(to host: String) -> RTSPRequest {

@@ -26,9 +26,10 @@ public final class CaptureFile: Sendable {
     /// Whether the file was empty when it was opened.
     var wasEmpty: Bool
     var counters = CaptureCounters()
-    /// The comment of the current interface.
+    /// What describes the next packet.
     var comment: String?
-    var hasInterface = false
+    /// What describes the packets of the current interface.
+    var writtenComment: String?
     var interfaces: UInt32 = 0
     /// Called when there is room.
     var waiters: [@Sendable () -> Void] = []
@@ -129,12 +130,8 @@ public final class CaptureFile: Sendable {
   }
 
   private func beginInterface(comment: String?) {
-    monitor.quietly { state in
-      guard state.comment != comment else { return }
-      state.comment = comment
-      // The next packet writes it to the file.
-      state.hasInterface = false
-    }
+    // The next packet writes it to the file, unless the packets before it had the same.
+    monitor.quietly { $0.comment = comment }
   }
 
   // MARK: - On the thread
@@ -204,9 +201,9 @@ extension CaptureFile.State {
       hasBegun = true
       PcapngBlock.writeSection(to: &waiting)
     }
-    guard !hasInterface else { return }
-    hasInterface = true
+    guard interfaces == 0 || writtenComment != comment else { return }
     PcapngBlock.writeInterface(comment: comment, to: &waiting)
+    writtenComment = comment
     interfaces += 1
   }
 }

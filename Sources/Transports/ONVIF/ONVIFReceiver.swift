@@ -127,7 +127,6 @@ final class ONVIFReceiver: PacketReceiver {
         let target = try followed(location, from: url)
         return post(request, to: target, until: end)
       }
-      if request.usesDigest { count.hasUsedDigest = true }
       let step = try dialogue.take(reply, at: .now)
       noteClock()
       switch step {

@@ -265,6 +265,7 @@ final class RTSPConnection: ChannelInboundHandler {
     self.isHeld = isHeld
     if !isHeld, let owner, !hasFailed {
       arrival = Instant.now
+      input.excuseSilence(until: arrival)
       tell(owner.element)
       // The owner may hold the connection again in this call-back.
       self.owner?.readCompleted(arrival)

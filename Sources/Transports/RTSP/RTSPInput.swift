@@ -254,6 +254,12 @@ struct RTSPInput: Sendable {
 
   // MARK: Time
 
+  /// Notes that this side read nothing until `now`, so that what is begun had no time to go on.
+  mutating func excuseSilence(until now: Instant) {
+    wait?.since = now
+    if disorderSince != nil { disorderSince = now }
+  }
+
   /// Gives up when only garbage comes.
   private mutating func noteDisorder(at now: Instant, isMore: Bool) throws(RTSPError) {
     guard skippedInARow > 0 else { return }

@@ -32,6 +32,12 @@ public struct SDESCrypto: Sendable, Hashable {
     for word in words.dropFirst(3) { try readSessionParameter(word) }
   }
 
+  /// Whether both say the same: the same keys for the same use.
+  func isSame(as other: SDESCrypto) -> Bool {
+    suite == other.suite && hasReadableControl == other.hasReadableControl
+      && keys.elementsEqual(other.keys) { $0.isSameKey(as: $1) }
+  }
+
   /// `inline:<key and salt>[|<lifetime>][|<identifier>:<its length>]` (§6.1).
   private static func key(
     _ parameter: ArraySlice<UInt8>, for suite: SRTPSuite

@@ -85,11 +85,23 @@ public final class SRTPKeyMaterial: Sendable {
     }
   }
 
+  /// Whether both are one key; it takes the same time for any two of a suite.
+  func isSameKey(as other: SRTPKeyMaterial) -> Bool {
+    guard suite == other.suite, identifier == other.identifier else { return false }
+    return unsafe withKeyAndSalt { own in
+      unsafe other.withKeyAndSalt { others in
+        var difference: UInt8 = 0
+        for index in own.indices { unsafe difference |= own[index] ^ others[index] }
+        return difference == 0
+      }
+    }
+  }
+
   /// Bytes (RFC 4568 §6.1).
   public static let longestIdentifier = 128
 }
 
-/// Two keys are equal only if they are the same object: secrets are never compared.
+/// Two keys are equal only if they are the same object; ``isSameKey(as:)`` compares what they are.
 extension SRTPKeyMaterial: Hashable {
   public static func == (left: SRTPKeyMaterial, right: SRTPKeyMaterial) -> Bool { left === right }
 

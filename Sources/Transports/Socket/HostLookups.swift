@@ -1,27 +1,24 @@
+internal import BlockingIO
 internal import NIOCore
-internal import NIOPosix
 internal import Synchronization
 
 /// Looks each name up once at a time, however many callers wait for it.
 ///
 /// A lookup cannot be cancelled. If the name server does not answer, it continues after its callers
-/// have given up, and new callers for the name wait for it too.
+/// have given up, and new callers for the name wait for it too. Each has a thread of its own, so
+/// that it holds up nothing else.
 final class HostLookups: Sendable {
   typealias LookUp = @Sendable (String) throws(TransportError) -> [SocketAddress]
 
-  private let pool: NIOThreadPool
   private let lookUp: LookUp
   /// The waiting callers of each name, by number.
   private let waiting = Mutex<[String: [Int: EventLoopPromise<[SocketAddress]>]]>([:])
   private let lastNumber = Atomic(0)
 
-  /// The most names looked up at once; each may block a thread as long as the resolver takes.
+  /// The most names looked up at once; each blocks its thread as long as the resolver takes.
   static let maximumNames = 256
 
-  init(pool: NIOThreadPool = .singleton, lookUp: @escaping LookUp) {
-    self.pool = pool
-    self.lookUp = lookUp
-  }
+  init(lookUp: @escaping LookUp) { self.lookUp = lookUp }
 
   /// The addresses of `host`, without a port.
   ///
@@ -54,14 +51,16 @@ final class HostLookups: Sendable {
   }
 
   private func begin(_ host: String) {
-    pool.submit { [self] state in
-      let result: Result<[SocketAddress], any Error>
-      switch state {
-      case .active: result = Result { try lookUp(host) }
-      case .cancelled: result = .failure(TransportError.closed)
-      }
-      let promises = waiting.withLock { $0.removeValue(forKey: host) ?? [:] }
-      for promise in promises.values { promise.completeWith(result) }
+    do {
+      _ = try WorkerThread { [self] in end(host, Result { try lookUp(host) }) }
+    } catch {
+      let reason = "there is no thread to look it up (errno \(error.code))"
+      end(host, .failure(TransportError.nameNotResolved(host: host, reason: reason)))
     }
+  }
+
+  private func end(_ host: String, _ result: Result<[SocketAddress], any Error>) {
+    let promises = waiting.withLock { $0.removeValue(forKey: host) ?? [:] }
+    for promise in promises.values { promise.completeWith(result) }
   }
 }

@@ -94,6 +94,26 @@ struct CaptureFileTests {
     #expect(description == expected)
   }
 
+  /// As a camera that breaks off every minute for a day.
+  @Test func connectionsWithOneDescriptionShareTheirInterface() async throws {
+    let path = Self.path()
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    let media = MediaDescription(payloadType: 96, encodingName: "H264", clockRate: 90_000)
+    let file = try CaptureFile(path: path)
+    let count = PcapngReader.maximumInterfaces + 100
+    for number in 0..<count {
+      file.beginConnection()
+      file.describe([media])
+      file.write(
+        Datagram(bytes: rtp(UInt16(number), payload: 9), arrival: Instant(nanoseconds: 0)),
+        from: nil, at: Int64(number))
+    }
+    _ = await file.finish()
+    let sink = try await play(path)
+    #expect(sink.datagrams.elements.count == count)
+    #expect(sink.descriptions.elements == [[media]])
+  }
+
   @Test(
     "retransmissions in a session of their own come again as such",
     arguments: [[:], [97: RetransmissionFormat(original: 96)]])

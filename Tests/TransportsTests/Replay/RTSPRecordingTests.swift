@@ -116,6 +116,22 @@ struct RTSPRecordingTests {
       description.formatParameters["sprop-parameter-sets"] == "Z0LgHtoCgPRA,aM4wpIA=")
   }
 
+  /// FFmpeg and OBS have the parameter sets of what they publish in the request alone.
+  @Test func whoeverPublishesDescribesTheStreams() async throws {
+    var stream = ByteBuffer(
+      string: "ANNOUNCE rtsp://server/live RTSP/1.0\r\nCSeq: 2\r\n"
+        + "Content-Type: application/sdp\r\nContent-Length: \(Self.description.utf8.count)\r\n\r\n"
+        + Self.description + "RECORD rtsp://server/live RTSP/1.0\r\nCSeq: 3\r\n\r\n")
+    stream.writeImmutableBuffer(Self.server(hasMessages: false))
+    let sink = try await play(Self.frames(of: stream, seed: 1, isImpaired: false))
+    let media = sink.datagrams.elements.filter { $0.channel == .media && $0.track == 0 }
+    #expect(media.map(\.bytes) == Self.video)
+    let descriptions = try #require(sink.descriptions.elements.first)
+    #expect(descriptions.map(\.encodingName) == ["H264", "MPEG4-GENERIC"])
+    #expect(
+      descriptions.first?.formatParameters["sprop-parameter-sets"] == "Z0LgHtoCgPRA,aM4wpIA=")
+  }
+
   @Test func aSessionOfWhichTheBeginningWasNotRecorded() async throws {
     var stream = Self.server(hasMessages: false)
     stream.moveReaderIndex(forwardBy: 333)

@@ -17,7 +17,7 @@ struct RTSPDialogue: Sendable {
   /// How often a direction may turn out to be unreadable before it is given up.
   static let maximumFailures = 8
 
-  /// The latest description from the server.
+  /// The latest description, from the server or from whoever publishes.
   private(set) var description: SessionDescription?
   /// The RTCP channels by their RTP channel, from SETUP.
   private(set) var controlChannels: [UInt8: UInt8] = [:]
@@ -75,7 +75,7 @@ struct RTSPDialogue: Sendable {
           case .response(let response):
             learn(from: response)
             direction.input.assignedChannels = assignedChannels
-          case .request: break
+          case .request(let request): learn(from: request)
           }
         }
       } catch {
@@ -90,7 +90,13 @@ struct RTSPDialogue: Sendable {
       ? Self.usualChannels : controlChannels.flatMap { [$0.key, $0.value] }.sorted()
   }
 
-  /// Responses are enough: the SDP of DESCRIBE, the channels and ports of SETUP.
+  /// Whoever publishes describes the streams in ANNOUNCE (RFC 2326 §10.3).
+  private mutating func learn(from request: RTSPRequest) {
+    guard request.method == "ANNOUNCE" else { return }
+    description = (try? SessionDescription(parsing: request.body)) ?? description
+  }
+
+  /// Responses have the rest: the SDP of DESCRIBE, the channels and ports of SETUP.
   private mutating func learn(from response: RTSPResponse) {
     guard (200..<300).contains(response.status) else { return }
     if !response.body.isEmpty, let description = try? SessionDescription(parsing: response.body) {
