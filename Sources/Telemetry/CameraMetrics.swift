@@ -2,6 +2,7 @@ import BlockingIO
 public import CoreMetrics
 public import Outputs
 public import Receiver
+import Reception
 import Synchronization
 
 /// The metrics of one camera, handed to swift-metrics: whatever its backend is, it gets the same
@@ -121,7 +122,8 @@ public final class CameraMetrics: Sendable {
     let report = await receiver.run()
     notes.cancel()
     await notes.value
-    endRun(run, as: report.status, isFailure: false)
+    let hasFailed = report.reason.isFailure || report.outputs.contains { $0.error != nil }
+    endRun(run, as: report.status, isFailure: hasFailed)
     return report
   }
 
@@ -163,5 +165,17 @@ public final class CameraMetrics: Sendable {
     guard let former = state.stream, former != key else { return state.stream = key }
     state.figures.removeValue(forKey: former)?.destroy(factory)
     state.stream = key
+  }
+}
+
+extension EndReason {
+  /// Whether a run that ends so was to go on, or never began.
+  var isFailure: Bool {
+    switch self {
+    case .framesReached, .durationReached, .goodbye, .ended, .stopped, .outputsEnded: false
+    case .noMedia, .mediaLost, .unrecognizedMedia, .otherCodec, .unsupportedMedia, .cannotOpen,
+      .transportFailed, .decoderFailed:
+      true
+    }
   }
 }

@@ -45,6 +45,20 @@ struct ONVIFTests {
     #expect(try Statistics(lastLineOf: receiver)["transport", "onvif_requests"] >= 4)
   }
 
+  @Test("how the services ask for the password says nothing of the stream's next connection")
+  func loginsOfTwoKinds() throws {
+    let clip = try Clip.h264.get()
+    let server = try GStreamerServer(clip, ["--auth", "basic"])
+    let camera = try ONVIFCamera(
+      "rtsp://192.0.2.77:\(server.port)/stream", ["--login", "digest"])
+    // More than one connection has.
+    let receiver = try RunningProcess(
+      Product.rtpRecv,
+      [camera.url(user: Self.login), "--rtsp-transport", "tcp", "--reconnect"]
+        + ["--frames", "\(clip.hashes.count + 5)"])
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+  }
+
   @Test("every frame of a camera by others, which tells nobody the time without a login")
   func ipycam() throws {
     let clip = try Clip.h264.get()

@@ -58,6 +58,18 @@ struct CameraMetricsTests {
     #expect(registry.text(as: .openMetrics) == "# EOF\n")
   }
 
+  @Test("a run that cannot begin has failed")
+  func failure() async throws {
+    let registry = MetricsRegistry()
+    let metrics = CameraMetrics(camera: "a", clock: .recorded, factory: registry)
+    let receiver = try Receiver(
+      transport: ScriptedTransport(ScriptedTransport.Script(fault: TransportError.closed)),
+      configuration: Receiver.Configuration())
+    _ = await metrics.follow(receiver, every: .seconds(60))
+    let text = registry.text(as: .prometheus)
+    #expect(value(#"rtp_recv_runs_failed_total{camera="a"}"#, in: text) == 1)
+  }
+
   @Test("another backend of swift-metrics gets the same")
   func backends() async throws {
     let (ours, other) = (MetricsRegistry(), MetricsRegistry())

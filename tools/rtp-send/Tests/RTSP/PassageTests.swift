@@ -11,8 +11,8 @@ import Transports
 @Suite struct PassageTests {
   static let b = ["-c:v", "libx264", "-g", "30", "-bf", "2", "-pix_fmt", "yuv420p"]
   static let h265 = [
-    "-c:v", "libx265", "-x265-params", "keyint=30:min-keyint=30:scenecut=0:log-level=none",
-    "-pix_fmt", "yuv420p",
+    "-c:v", "libx265", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-x265-params",
+    "keyint=30:min-keyint=30:scenecut=0:bframes=3:pools=none:frame-threads=1:log-level=none",
   ]
 
   struct Sent {
