@@ -286,8 +286,8 @@ let package = Package(
     .testTarget(
       name: "CommandLineToolTests",
       dependencies: [
-        "CommandLineTool", "BlockingIO", "JetStream", "Outputs", "RTPWire", "Receiver", "Telemetry",
-        "TestSupport", "Transports",
+        "CommandLineTool", "BlockingIO", "JetStream", "Outputs", "RTPProcessor", "RTPWire",
+        "Receiver", "Telemetry", "TestSupport", "Transports",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "NIOCore", package: "swift-nio"),
       ]

@@ -89,14 +89,18 @@ struct MediaOptions: ParsableArguments {
   }
 
   /// The media as described by the options, with gaps filled from `session`, the SDP file's.
-  func description(completedBy session: SessionDescription?) throws -> MediaDescription {
+  ///
+  /// With `wantsSound`, it may be sound by itself.
+  func description(
+    completedBy session: SessionDescription?, wantsSound: Bool
+  ) throws -> MediaDescription {
     var own = MediaDescription(
       payloadType: payloadType,
       encodingName: CommandLineTool.current.formats.codec(named: codec)?.encodingName,
       clockRate: clockRate)
     fec?.describe(in: &own)
     guard let sessionDescription, let session else { return own }
-    guard let media = session.video ?? session.sound else {
+    guard let media = received(of: session, wantsSound: wantsSound) else {
       throw ValidationError("\(sessionDescription) describes no video and no sound")
     }
     return own.completed(by: media.description)
@@ -106,10 +110,12 @@ struct MediaOptions: ParsableArguments {
 extension MediaOptions {
   /// The keys in `session`, the SDP file's, for the received stream, if any.
   func keys(
-    in session: SessionDescription?, _ options: SRTPOptions
+    in session: SessionDescription?, _ options: SRTPOptions, wantsSound: Bool
   ) throws -> [SRTPKeyMaterial] {
     guard let sessionDescription, let session else { return [] }
-    guard let media = session.video ?? session.sound, !media.cryptos.isEmpty else { return [] }
+    guard let media = received(of: session, wantsSound: wantsSound), !media.cryptos.isEmpty else {
+      return []
+    }
     let exposure = session.isExposed ? "others can read \(sessionDescription)" : nil
     guard case .fixed(let keys) = try media.protection(options, exposure: exposure).keys else {
       return []
@@ -118,13 +124,37 @@ extension MediaOptions {
   }
 }
 
+extension MediaOptions {
+  /// The section of what is received: the first video whose codec is known, or named by the user,
+  /// or to be recognized; or else the sound by itself; or else any video, so that it can be named.
+  private func received(of session: SessionDescription, wantsSound: Bool) -> SessionDescription
+    .Media?
+  {
+    let formats = CommandLineTool.current.formats
+    let videos = session.media.filter { $0.kind == .video && !$0.isRetransmission }
+    let known = videos.first { video in
+      video.description.encodingName.flatMap(formats.codec(encodingName:)) != nil
+    }
+    let video =
+      known ?? videos.first { $0.description.encodingName == nil }
+      ?? (formats.codec(named: codec) == nil ? nil : videos.first)
+    let sound = session.sound
+    let isKnown = sound.map { formats.knowsSound($0.description) } ?? false
+    return video ?? (wantsSound && isKnown ? sound : nil) ?? videos.first ?? sound
+  }
+
+  /// The sound in `session` where video is received.
+  func soundBesideVideo(in session: SessionDescription, wantsSound: Bool) -> MediaDescription? {
+    received(of: session, wantsSound: wantsSound)?.kind == .video
+      ? session.sound?.description : nil
+  }
+}
+
 extension SessionDescription {
-  /// The first section of sound, which comes from the sender.
-  fileprivate var sound: Media? { media.first { $0.kind == .audio && !$0.isBackChannel } }
-
-  /// The sound, where there is video too.
-  var soundBesideVideo: MediaDescription? { video == nil ? nil : sound?.description }
-
-  /// The first video section that is not for retransmissions.
-  fileprivate var video: Media? { media.first { $0.kind == .video && !$0.isRetransmission } }
+  /// The first section of known sound, or else of any, which comes from the sender.
+  fileprivate var sound: Media? {
+    let sections = media.filter { $0.kind == .audio && !$0.isBackChannel }
+    return sections.first { CommandLineTool.current.formats.knowsSound($0.description) }
+      ?? sections.first
+  }
 }

@@ -15,6 +15,7 @@ struct Narrator {
   private let isAsking: Bool
   private let isCodecChosen: Bool
   private let isDescribed: Bool
+  private let canAskForKeyPictures: Bool
   private let countsFrames: Bool
   private let recordsSound: Bool
   private let isSoundAsked: Bool
@@ -61,7 +62,7 @@ struct Narrator {
   /// `isSoundAsked` if an output is of sound alone; `hints` are those of the source's transport.
   init(
     isVerbose: Bool, isQuiet: Bool, saysAttempts: Bool, isAsking: Bool, isCodecChosen: Bool,
-    isDescribed: Bool, countsFrames: Bool,
+    isDescribed: Bool, canAskForKeyPictures: Bool, countsFrames: Bool,
     recordsSound: Bool, isSoundAsked: Bool, hints: SourceHints
   ) {
     self.hints = hints
@@ -70,6 +71,7 @@ struct Narrator {
     self.recordsSound = recordsSound
     self.isCodecChosen = isCodecChosen
     self.isDescribed = isDescribed
+    self.canAskForKeyPictures = canAskForKeyPictures
     self.isVerbose = isVerbose
     self.saysAttempts = saysAttempts
     self.isAsking = isAsking
@@ -165,7 +167,8 @@ struct Narrator {
     let first = firstWithoutSets ?? latest
     firstWithoutSets = first
     let words = Verdict.setsAwaited(
-      status, for: first.duration(to: latest), isDescribed: isDescribed)
+      status, for: first.duration(to: latest), isDescribed: isDescribed,
+      canAskForKeyPictures: canAskForKeyPictures)
     hasSaidSets = words != nil
     return words
   }

@@ -32,8 +32,9 @@ extension RTPRecv {
     options.media.payloadType = media.payloadType
     options.media.knownEncodings = media.knownEncodings
     options.media.description = described
+    let wantsSound = try wantsSound(isShown: isShown)
     options.media.auxiliaryTypes = Set(
-      try mediaDescription(completedBy: described).auxiliaryTypes)
+      try mediaDescription(completedBy: described, wantsSound: wantsSound).auxiliaryTypes)
     if case .matrix = media.fec { options.repair.takesCorrection = true }
     options.repair.retransmissionPort = feedback.retransmissionPort
     // What the user says takes precedence over the description.
@@ -41,16 +42,14 @@ extension RTPRecv {
       options.media.encodings = Set(
         CommandLineTool.current.formats.codecs.map { $0.encodingName.uppercased() })
     }
-    // Outputs of pictures alone have no use for sound by itself.
-    let requests = try outputs.requests()
-    if isShown || requests.isEmpty
-      || requests.contains(where: { $0.format.inputs.contains(.sound) })
-    {
+    if wantsSound {
       options.media.soundEncodings = Set(
         CommandLineTool.current.formats.soundFormats.flatMap { $0.encodingNames })
     }
     try options.srtp.readKeys()
-    if options.srtp.keys.isEmpty { options.srtp.keys = try media.keys(in: described, options.srtp) }
+    if options.srtp.keys.isEmpty {
+      options.srtp.keys = try media.keys(in: described, options.srtp, wantsSound: wantsSound)
+    }
     // Sound that is not set up does not come.
     if try expectation.rules().contains(where: \.metric.isAboutSound) {
       options.media.wantsEverything = true
@@ -58,9 +57,27 @@ extension RTPRecv {
     return options
   }
 
+  /// Whether sound by itself is of use, as it is not to outputs of pictures alone.
+  func wantsSound(isShown: Bool) throws -> Bool {
+    let requests = try outputs.requests()
+    return isShown || requests.isEmpty
+      || requests.contains { $0.format.inputs.contains(.sound) }
+  }
+
   /// The media as the options describe it, with gaps filled from `session`.
-  func mediaDescription(completedBy session: SessionDescription?) throws -> MediaDescription {
-    try feedback.completed(media.description(completedBy: session))
+  func mediaDescription(
+    completedBy session: SessionDescription?, wantsSound: Bool
+  ) throws -> MediaDescription {
+    try feedback.completed(media.description(completedBy: session, wantsSound: wantsSound))
+  }
+
+  /// Whether `--feedback` would ask for key pictures of `media`, and nothing does yet.
+  func canAskForKeyPictures(of media: MediaDescription, _ options: TransportOptions) throws -> Bool
+  {
+    let own = try CommandLineTool.current.transports.scope(
+      of: sourceArgument.bare, transport: transport, options: options)
+    return media.feedback.requests.isDisjoint(with: [.pli, .fir])
+      && own?.names.contains("--feedback") ?? true
   }
 
   /// Which of `options` have no effect on the source.

@@ -143,14 +143,21 @@ struct RTPRecv: AsyncParsableCommand {
     guard !requests.isEmpty, requests.allSatisfy({ !$0.format.inputs.needDecoding }) else {
       return
     }
-    let typed = [
-      ("--on-loss", loss.chosenTreatment != nil), ("--constant-rate", loss.constantRate),
-      ("--decoder-threads", decoder.chosenThreads != nil),
+    let typed =
+      [
+        ("--on-loss", loss.chosenTreatment != nil), ("--constant-rate", loss.constantRate),
+        ("--decoder-threads", decoder.chosenThreads != nil),
+      ] + optionsOfFrames
+    guard let option = typed.first(where: { $0.1 })?.0 else { return }
+    throw UselessOption(option, "has no effect with outputs whose pictures are not decoded").noted()
+  }
+
+  /// The options that say how frames are handed on, and whether they were typed.
+  private var optionsOfFrames: [(name: String, isTyped: Bool)] {
+    [
       ("--scale-to-first", outputs.scaleToFirst), ("--pixel-format", frames.formatName != nil),
       ("--size", frames.sizeText != nil),
     ]
-    guard let option = typed.first(where: { $0.1 })?.0 else { return }
-    throw UselessOption(option, "has no effect with outputs whose pictures are not decoded").noted()
   }
 
   /// The requested outputs.
@@ -159,6 +166,10 @@ struct RTPRecv: AsyncParsableCommand {
       to: frames.applied(to: outputs.requests(), treatment: loss.chosenTreatment))
     guard !outputs.frameHashes || requests.contains(where: { $0.format.inputs.contains(.reports) })
     else { throw UselessOption("--frame-md5", "needs an output in .jsonl").noted() }
+    let haveFrames = requests.isEmpty || requests.contains { $0.format.inputs.contains(.frames) }
+    if !haveFrames, let option = optionsOfFrames.first(where: \.isTyped)?.name {
+      throw UselessOption(option, "has no effect with outputs that hold no frames").noted()
+    }
     return requests
   }
 
@@ -299,6 +310,9 @@ struct RTPRecv: AsyncParsableCommand {
     } catch let error as CannotWrite {
       StandardError.say(.error("\(error)"))
       return .outputFailed
+    } catch let error as UnsupportedFormat {
+      StandardError.say(.error("\(media.sessionDescription ?? argument.shown): \(error)"))
+      return .unrecognizedMedia
     } catch let error as any TransportFault {
       let words = Verdict.words(for: error, advice: login.advice(for: argument))
       // A message about a file, which may be that of --sdp, names it.
@@ -362,7 +376,7 @@ struct RTPRecv: AsyncParsableCommand {
       options: transportOptions(for: source, described: described),
       on: MultiThreadedEventLoopGroup.singleton.next())
     let list = StreamList(
-      of: listing, media: try mediaDescription(completedBy: described))
+      of: listing, media: try mediaDescription(completedBy: described, wantsSound: true))
     try StandardOutput.write(list.shown(as: form))
   }
 }

@@ -24,6 +24,7 @@ final class Session: Sendable {
   private let isPassive: Bool
   private let comesAgain: Bool
   private let isLive: Bool
+  private let canAskForKeyPictures: Bool
   private let rules: [Expectation]
   private let hints: SourceHints
   private let outputs: [OutputRequest]
@@ -83,8 +84,12 @@ final class Session: Sendable {
         of: source.bare, transport: command.transport, options: options),
       source: source.shown, options: options)
     let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
-    let media = try command.mediaDescription(completedBy: described)
-    let sound = described?.soundBesideVideo
+    let wantsSound = try command.wantsSound(isShown: camera != nil)
+    let media = try command.mediaDescription(completedBy: described, wantsSound: wantsSound)
+    canAskForKeyPictures = try command.canAskForKeyPictures(of: media, options)
+    let sound = described.flatMap {
+      command.media.soundBesideVideo(in: $0, wantsSound: wantsSound)
+    }
     capture = try command.openCapture(
       unlessItIs: source.bare, of: [media] + [sound].compactMap(\.self))
     let makeTransport: Receiver.TransportFactory = { [capture] former in
@@ -200,7 +205,8 @@ final class Session: Sendable {
         loginAdvice: command.login.advice(for: source),
         isCodecChosen: command.media.codec != "auto", payloadType: command.media.payloadType,
         onlyRecords: onlyRecords,
-        comesAgain: comesAgain, isLive: isLive, decodes: decodes,
+        comesAgain: comesAgain, isLive: isLive, canAskForKeyPictures: canAskForKeyPictures,
+        decodes: decodes,
         isDescribed: command.media.sessionDescription != nil, hints: hints))
     if !command.display.quiet, report.status.transport.delivered > 0 {
       StandardError.say(Summary.line(of: report.status, outputs: outputs))
@@ -226,6 +232,11 @@ final class Session: Sendable {
     await writer?.finish(until: diskDeadline)
     if let complaint = writer?.takeComplaint() { StandardError.say(complaint) }
     if status == .done { status = writer?.status ?? .done }
+    if let path = command.display.stats, writer?.isLeftAsItWas == true, !isOfFleet,
+      !command.display.quiet
+    {
+      StandardError.say("\(path) is left as it was, because nothing was received")
+    }
     guard let expectations else { return status }
     let told = tell(expectations)
     return status == .done ? told : status
@@ -241,7 +252,7 @@ final class Session: Sendable {
   /// and returns the exit status.
   private func tell(_ expectations: ExpectationReport) -> ExitStatus {
     for complaint in expectations.complaints { StandardError.say(complaint) }
-    guard writer == nil else { return expectations.status }
+    guard writer?.isLeftAsItWas ?? true else { return expectations.status }
     var line = JSONLine()
     line.add("expect", expectations.json)
     let isFree =
@@ -352,6 +363,7 @@ final class Session: Sendable {
       saysAttempts: isVerbose && !isForPage, isAsking: !isPassive,
       isCodecChosen: command.media.codec != "auto",
       isDescribed: command.media.sessionDescription != nil,
+      canAskForKeyPictures: canAskForKeyPictures,
       countsFrames: command.stopping.frames != nil,
       recordsSound: outputs.contains {
         $0.format.inputs.contains(.sound) && $0.format.inputs != .sound

@@ -29,6 +29,7 @@ final class StatisticsWriter: Sendable {
   private struct State {
     var failure: WriteFailure?
     var hasToldFailure = false
+    var isLeftAsItWas = false
   }
 
   private let name: String
@@ -52,10 +53,10 @@ final class StatisticsWriter: Sendable {
     do {
       thread = try WorkerThread {
         while let line = queue.take() {
-          guard
-            let failure = log.write(
-              line.text, replacing: line.hasReceived, within: Self.patience)
-          else { continue }
+          let failure = log.write(
+            line.text, replacing: line.hasReceived, within: Self.patience)
+          state.quietly { $0.isLeftAsItWas = log.isLeftAsItWas }
+          guard let failure else { continue }
           Self.fail(failure, state)
           queue.close()
         }
@@ -92,6 +93,9 @@ final class StatisticsWriter: Sendable {
     }
   }
 
+  /// Whether nothing was written, because the file has the statistics of another run.
+  var isLeftAsItWas: Bool { state.quietly(\.isLeftAsItWas) }
+
   /// Why the statistics ended early; returned only once.
   func takeComplaint() -> String? {
     let failure = state.quietly { state -> WriteFailure? in
@@ -124,18 +128,20 @@ final class StatisticsWriter: Sendable {
 private final class StatisticsLog {
   private static let permissions: mode_t = 0o644
 
-  private let name: String
+  /// Where the file is, which links may lead to.
+  private let path: String
   private let limit: Int
   private var file: FileWriter
   /// Bytes in the file so far.
   private var length = 0
   private var failure: WriteFailure?
+  private(set) var isLeftAsItWas = false
 
   var isFile: Bool { file.isFile }
 
   init(_ target: String, limit: Int, readerPatience: Int) throws(CannotWrite) {
-    name = target
     self.limit = limit
+    path = (try? SymbolicLink.target(of: target)) ?? target
     if target == "-" {
       file = FileWriter(borrowing: STDOUT_FILENO)
     } else if target.hasPrefix("fd:") {
@@ -166,6 +172,7 @@ private final class StatisticsLog {
   /// - Returns: why not, from the first failure on.
   func write(_ line: String, replacing: Bool, within patience: Duration) -> WriteFailure? {
     if length == 0, file.isFile, !file.isEmpty {
+      isLeftAsItWas = !replacing
       guard replacing else { return failure }
       file.empty()
     }
@@ -177,13 +184,14 @@ private final class StatisticsLog {
   }
 
   private func rotate() {
-    guard unsafe rename(name, name + ".1") == 0 else {
+    // Somebody may have removed it, or put it elsewhere.
+    guard unsafe rename(path, path + ".1") == 0 || errno == ENOENT else {
       failure = .failed(errno: errno)
       return
     }
     do {
       file = try FileWriter(
-        opening: name, permissions: Self.permissions, until: WriteDeadline(in: .zero))
+        opening: path, permissions: Self.permissions, until: WriteDeadline(in: .zero))
       length = 0
     } catch {
       failure = error

@@ -34,8 +34,8 @@ extension Verdict {
     if inputs.allSatisfy({ $0 == .sound }) { return lackOfSound(report, wish) }
     guard stream.format != nil else { return lackOfParameterSets(of: codec, status, wish) }
     // Of a source that has ended, no more can be asked.
-    let remedy =
-      wish.comesAgain ? "; wait longer, or ask for one with --feedback pli" : ""
+    let request = wish.canAskForKeyPictures ? ", or ask for one with --feedback pli" : ""
+    let remedy = wish.comesAgain ? "; wait longer" + request : ""
     guard inputs.contains(where: \.needDecoding) else {
       return "no intact key picture came, with which a recording can begin" + remedy
     }

@@ -35,10 +35,9 @@ extension Verdict {
     guard status.delivery.keyUnits == 0 else {
       return setsOutOfBand(of: codec, status, isDescribed: wish.isDescribed) + other
     }
+    let request = wish.canAskForKeyPictures ? ", or ask for one with --feedback pli" : ""
     return "packets came, but no parameter sets of \(codec.encodingName)"
-      + (wish.comesAgain
-        ? ", which come with key pictures: wait longer, or ask for one with --feedback pli; "
-        : ": ")
+      + (wish.comesAgain ? ", which come with key pictures: wait longer\(request); " : ": ")
       + "if a session description has them, give it with --sdp" + other
   }
 
@@ -61,7 +60,7 @@ extension Verdict {
   /// That pictures have come for `time` without parameter sets; `nil` where it is too early to
   /// say so.
   static func setsAwaited(
-    _ status: Receiver.Status, for time: Duration, isDescribed: Bool
+    _ status: Receiver.Status, for time: Duration, isDescribed: Bool, canAskForKeyPictures: Bool
   ) -> String? {
     guard status.lacksParameterSets, let stream = status.stream,
       case .receiving(let codec, _) = stream.phase,
@@ -71,9 +70,10 @@ extension Verdict {
       return time >= patienceWithSets
         ? setsOutOfBand(of: codec, status, isDescribed: isDescribed) : nil
     }
-    return time >= patienceWithKeyPictures
-      ? "no key picture has come for \(time.seconds.formatted(digits: 0)) s, with which decoding and "
-        + "recordings can begin; --feedback pli asks for one" : nil
+    guard time >= patienceWithKeyPictures else { return nil }
+    return
+      "no key picture has come for \(time.seconds.formatted(digits: 0)) s, with which decoding "
+      + "and recordings can begin" + (canAskForKeyPictures ? "; --feedback pli asks for one" : "")
   }
 
   /// How long pictures may come without parameter sets, of which some are key pictures.

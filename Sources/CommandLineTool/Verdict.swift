@@ -30,6 +30,8 @@ struct Verdict {
     var comesAgain: Bool
     /// Whether packets come as they are sent, and not from a recording.
     var isLive: Bool
+    /// Whether `--feedback` would ask for key pictures, and nothing does yet.
+    var canAskForKeyPictures: Bool
     /// Whether frames are counted, and not access units.
     var decodes: Bool
     /// Whether the user gave a session description.

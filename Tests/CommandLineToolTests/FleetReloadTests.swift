@@ -52,8 +52,34 @@ struct FleetReloadTests {
         try await eventually { source.opened.elements.contains("played://new-a") }
       }
       events.continuation.yield(.stop)
-      #expect(try await withDeadline { await run.value } == .done)
+      let status = try await withDeadline { await run.value }
+      // The time for the others to end is short here.
+      if isStoppedMeanwhile { #expect(status == .outputFailed) }
       #expect(source.opened.elements.contains("played://new-a") != isStoppedMeanwhile)
+    }
+  }
+
+  @Test("a camera whose disk hangs does not keep a fleet from ending")
+  func hungAtTheEnd() async throws {
+    let folder = try TemporaryFolder()
+    let path = folder("cameras.yaml")
+    let source = PlayedSource(["played://a": [.hung], "played://b": [.silent]])
+    let events = AsyncStream.makeStream(of: Fleet.Event.self)
+    let remarks = Self.remarks()
+    defer {
+      source.letGo()
+      StandardError.divert(nil)
+    }
+    try await source.run {
+      try Self.write("  a: {source: 'played://a'}\n  b: {source: 'played://b'}\n", to: path)
+      let fleet = Fleet(
+        try FleetPlan(at: path), at: path, events: events, longestEnd: .milliseconds(10))
+      let run = Task { await fleet.run() }
+      _ = try await source.hung.first(1)
+      _ = try await source.opened.first(1)
+      events.continuation.yield(.stop)
+      #expect(try await withDeadline { await run.value } == .outputFailed)
+      #expect(remarks.elements.contains { $0.contains("a: it does not end") })
     }
   }
 

@@ -194,6 +194,22 @@ struct ExpectationTests {
     #expect(reasons.contains("nothing is decoded"), "\(reasons)")
   }
 
+  @Test("the result is printed where the file of the statistics has those of another run")
+  func formerStatistics() throws {
+    let path = try Scratch.path("jsonl")
+    let former = #"{"final":true,"expect":{"held":true}}"# + "\n"
+    try former.write(toFile: path, atomically: true, encoding: .utf8)
+    let receiver = try RunningProcess(
+      Product.rtpRecv,
+      ["rtp://127.0.0.1:0", "--timeout", "0.5", "--stats", path, "--expect", "frames>=1"])
+    #expect(try receiver.waitForExit() != 0)
+    let printed = String(decoding: receiver.standardOutput, as: UTF8.self)
+    #expect(printed.contains(#""held":false"#), "\(printed)")
+    #expect(
+      receiver.standardError.contains("\(path) is left as it was"), "\(receiver.standardError)")
+    #expect(try String(contentsOfFile: path, encoding: .utf8) == former)
+  }
+
   @Test("the result goes where nothing else goes")
   func places() throws {
     let recording = try Self.recording.get()

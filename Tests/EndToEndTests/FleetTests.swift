@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import TestSupport
 import Testing
 
@@ -419,6 +420,21 @@ struct FleetTests {
     fleet.send(signal: SIGINT)
     #expect(try fleet.waitForExit() == 0, "\(fleet.standardError)")
     #expect(try server.stop() == 0)
+  }
+
+  @Test("a signal while the file is read first ends at once")
+  func signalWhileReading() throws {
+    let path = try Scratch.path("yaml")
+    try #require(mkfifo(path, 0o600) == 0)
+    let fleet = try RunningProcess(Product.rtpRecv, ["fleet", path])
+    var writer: Int32 = -1
+    try waitUntil("the file is read") {
+      writer = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC)
+      return writer >= 0
+    }
+    defer { close(writer) }
+    fleet.send(signal: SIGTERM)
+    #expect(try fleet.waitForExit() == 0, "\(fleet.standardError)")
   }
 
   @Test("a fleet whose cameras have all ended ends") func ending() throws {

@@ -89,6 +89,22 @@ struct MistakeTests {
     #expect(said.contains(recorded), "\(said)")
   }
 
+  @Test(
+    "a description of a codec that is not known is named",
+    arguments: [("video", "96\r\na=rtpmap:96 MP4V-ES/90000", "MP4V-ES"), ("audio", "0", "PCMU")])
+  func describedUnknown(kind: String, type: String, name: String) throws {
+    let description = try Scratch.path("sdp")
+    try """
+    v=0\r\no=- 0 0 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r
+    m=\(kind) 5006 RTP/AVP \(type)\r
+
+    """.write(toFile: description, atomically: true, encoding: .utf8)
+    let (status, said) = try run(
+      ["rtp://127.0.0.1:0", "--sdp", description, "-o", Scratch.path("y4m")])
+    #expect(status == 9, "\(said)")
+    #expect(said.contains("\(description): \(name) is not a video format known here"), "\(said)")
+  }
+
   /// Media may be received perfectly and still be useless for pictures.
   @Test(arguments: [
     (["--codec", "h265"], "what comes is H264, and not H265 as --codec says; leave --codec out"),

@@ -128,6 +128,9 @@ struct OptionTests {
       (["-o", "-x.mp4"], "a file of that name is written './-x.mp4'"), (["-x"], "option '-x'"),
       (["--fec", "x"], "it is ulpfec:PT, flexfec:PT"), (["--feedback", "x"], "it is nack, pli or"),
       (["--decoder-threads", "99"], "it is auto, or 1 to"),
+      (["-o", "x.jsonl", "--size", "8x8"], "--size has no effect"),
+      (["-o", "x.jsonl", "--pixel-format", "gray8"], "--pixel-format has no effect"),
+      (["-o", "x.jsonl", "--scale-to-first"], "--scale-to-first has no effect"),
     ])
   func together(options: [String], word: String) throws {
     let (status, words) = try run(["rtp://127.0.0.1:0"] + options)

@@ -217,6 +217,31 @@ struct SoundTests {
     try server.process.waitForExit()
   }
 
+  @Test(
+    "what is known is received beside video of another codec",
+    arguments: [
+      ("H264/", "VP8/", ["-o", "wav"]), ("H264/", "X-H264/", ["-o", "mp4", "--codec", "h264"]),
+      ("m=video", "m=video 9 RTP/AVP 26\r\nm=video", ["-o", "mp4"]),
+    ])
+  func besideUnknownVideo(_ said: String, _ instead: String, _ options: [String]) throws {
+    let description = try Scratch.path("sdp")
+    let server = try Self.server(describedIn: description)
+    try String(contentsOfFile: description, encoding: .utf8).replacing(said, with: instead)
+      .write(toFile: description, atomically: true, encoding: .utf8)
+    let output = try Scratch.path(options[1])
+    let receiver = try RunningProcess(
+      Product.rtpRecv,
+      [server.url, "--sdp", description, "--verbose", "-o", output] + options.dropFirst(2))
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    #expect(
+      receiver.standardError.contains("60 pictures") == (options[1] == "mp4"),
+      "\(receiver.standardError)")
+    let samples = try FFmpeg.output(["-i", output, "-map", "0:a", "-f", "s16le", "-ac", "1", "-"])
+    #expect(abs(samples.count / 2 - 96_000) < 4800, "\(samples.count / 2)")
+    server.process.send(signal: SIGTERM)
+    try server.process.waitForExit()
+  }
+
   @Test("sound alone that nothing describes is not called a lack of video")
   func undescribedAlone() throws {
     let port = try FreePort.udpPair()

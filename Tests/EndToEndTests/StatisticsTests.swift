@@ -25,6 +25,23 @@ struct StatisticsTests {
     #expect(files[1].last?.contains(#""final":true"#) == true)
   }
 
+  @Test("a file that somebody has removed is followed by a new one, where the link leads")
+  func aFileThatIsGoneWhenItIsFull() throws {
+    let (sender, address) = try CommandTests.server(["--frames", "420"])
+    let (link, path) = (try Scratch.path("jsonl"), try Scratch.path("jsonl"))
+    try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: path)
+    let receiver = try RunningProcess(
+      Product.rtpRecv, ["udp://\(address)", "--stats", link, "--stats-size", "16384"])
+    try waitUntil("the file has a line") { Scratch.size(of: path) > 0 }
+    try FileManager.default.removeItem(atPath: path)
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    try sender.waitForExit()
+    #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link) == path)
+    let lines = try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n")
+    #expect(lines.last?.contains(#""final":true"#) == true)
+    #expect(!FileManager.default.fileExists(atPath: link + ".1"))
+  }
+
   @Test(
     "a full disk is told at once, and the run goes on",
     arguments: [

@@ -17,6 +17,8 @@ actor Fleet {
     case inquiry
     case cameraEnded
     case reloaded
+    /// What was to end has ended, or will not.
+    case ended
     case cluster(ClusterMember.Event)
   }
 
@@ -45,6 +47,7 @@ actor Fleet {
   private let events: Events
   private var isReloading = false
   private var isStopping = false
+  private var hasStopped = false
   private var clusterFailed = false
   /// Whether the file was to be read again while it was being followed.
   private var reloadsAgain = false
@@ -73,11 +76,16 @@ actor Fleet {
     self.events = events
   }
 
-  /// The signals, as `events`.
-  static func signals(to events: Events) -> TerminationSignals {
+  /// The signals, as `events`; the first one ends the process where nothing `hasBegun`.
+  static func signals(
+    to events: Events, hasBegun: @escaping @Sendable () -> Bool
+  ) -> TerminationSignals {
     let continuation = events.continuation
     return TerminationSignals(
-      first: { continuation.yield(.stop) }, again: { continuation.yield(.stopAtOnce) },
+      first: {
+        guard hasBegun() else { exit(ExitStatus.done.rawValue) }
+        continuation.yield(.stop)
+      }, again: { continuation.yield(.stopAtOnce) },
       inquiry: { continuation.yield(.inquiry) }, reload: { continuation.yield(.reload) })
   }
 
@@ -118,16 +126,16 @@ actor Fleet {
         if reloadsAgain { beginReload() }
       case .inquiry: for camera in cameras { camera.sayFigures() }
       case .cameraEnded: break
+      case .ended: hasStopped = true
       case .cluster(let event): follow(event)
       case .stop:
         monitor?.leave()
         beginEnd()
       case .stopAtOnce: await endAtOnce()
       }
-      let isOver =
-        cameras.allSatisfy { $0.status != nil } && (isStopping || !isReloading && cluster == nil)
-      if isOver {
-        stuck = await stuck.end(within: longestEnd)
+      if !isStopping, !isReloading, cluster == nil, cameras.areOver { beginEnd() }
+      if hasStopped || isStopping && (cameras + stuck).areOver {
+        sayStuck((cameras + stuck).filter { $0.status == nil })
         await cluster?.member.leave()
         await page?.1.stop()
         return failure
@@ -191,15 +199,28 @@ actor Fleet {
   /// What went wrong for good.
   private var failure: ExitStatus {
     if clusterFailed { return .cannotOpen }
-    // A camera that is down when the fleet is stopped is not a failure of the fleet.
-    return cameras.contains { $0.status == .outputFailed } ? .outputFailed : .done
+    // A camera that is down when the fleet is stopped is not a failure of the fleet. One that does
+    // not end has an output that is not whole.
+    let statuses = cameras.map(\.status) + stuck.map(\.status).filter { $0 == nil }
+    return statuses.contains { $0 == .outputFailed || $0 == nil } ? .outputFailed : .done
   }
 
   private func beginEnd() {
     isStopping = true
     cluster?.member.stopTaking()
     notice.send("STOPPING=1")
-    for camera in cameras { camera.stop() }
+    Task(executorPreference: CommandLineTool.tasks) {
+      [all = cameras + stuck, longestEnd, continuation = events.continuation] in
+      _ = await all.end(within: longestEnd)
+      continuation.yield(.ended)
+    }
+  }
+
+  private func sayStuck(_ cameras: [FleetCamera]) {
+    for camera in cameras {
+      StandardError.say(
+        .warning("\(camera.plan.name): it does not end; a file that it uses does not answer"))
+    }
   }
 
   /// Ends what still writes, after something whole where that is quick.
@@ -274,10 +295,7 @@ actor Fleet {
     // holds up only the next one of its name, and those that write to its files.
     let late = await ending.end(within: longestEnd)
     guard !isStopping else { return }
-    for camera in late {
-      StandardError.say(
-        .warning("\(camera.plan.name): it does not end; a file that it uses does not answer"))
-    }
+    sayStuck(late)
     stuck = stuck.filter { $0.status == nil } + late
     cameras = kept
     metrics.keep(plan.cameras.map(\.name))

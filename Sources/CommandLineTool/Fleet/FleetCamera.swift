@@ -175,6 +175,9 @@ final class FleetCamera: Sendable {
 }
 
 extension [FleetCamera] {
+  /// Whether all of them have ended.
+  var areOver: Bool { allSatisfy { $0.status != nil } }
+
   /// Ends them, and returns those that have not ended within `limit`.
   func end(within limit: Duration) async -> [FleetCamera] {
     for camera in self { camera.stop() }

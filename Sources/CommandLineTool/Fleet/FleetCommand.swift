@@ -1,5 +1,6 @@
 import ArgumentParser
 import JetStream
+import Synchronization
 
 /// `rtp-recv fleet`: many cameras in one process.
 struct FleetCommand: AsyncParsableCommand {
@@ -97,12 +98,16 @@ struct FleetCommand: AsyncParsableCommand {
     let monitor = try monitor ? MonitorScreen(forTerminalOf: path ?? cluster ?? "") : nil
     let events = AsyncStream.makeStream(of: Fleet.Event.self)
     // Before the file is read, which may take a while.
-    let signals = check ? nil : Fleet.signals(to: events)
+    let isRead = Mutex(false)
+    let signals = check ? nil : Fleet.signals(to: events) { isRead.withLock { $0 } }
     defer { withExtendedLifetime(signals) {} }
     let plan: FleetPlan?
     let members: FleetCluster?
     do {
-      plan = try path.map { path throws(FleetFile.Fault) in try FleetPlan(at: path) }
+      plan =
+        if let path {
+          try await FleetReading.of(path) { () throws(FleetFile.Fault) in try FleetPlan(at: path) }
+        } else { nil }
       members = try cluster.map { url throws(JetStreamError) in
         try FleetCluster(url, capacity: capacity)
       }
@@ -119,6 +124,7 @@ struct FleetCommand: AsyncParsableCommand {
         throw ExitStatus.outputFailed.code
       }
     }
+    isRead.withLock { $0 = true }
     let fleet = Fleet(plan, at: path, in: members, events: events, monitor: monitor)
     let status = await fleet.run()
     if status != .done { throw status.code }
