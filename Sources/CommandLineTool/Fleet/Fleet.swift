@@ -59,6 +59,8 @@ actor Fleet {
   private static let rowPause = Duration.seconds(30)
   /// How long a camera may take to end before others begin.
   private let longestEnd: Duration
+  /// How long all may take to end before the fleet ends without them.
+  private let longestStop: Duration
   /// What a run takes at most, with its capture and its statistics behind it.
   private static let usualEnd = OutputLane.longestStoring * 2 + .seconds(5)
   /// How long outputs may take that are ended at once.
@@ -66,9 +68,10 @@ actor Fleet {
 
   init(
     _ plan: FleetPlan?, at path: String?, in cluster: FleetCluster? = nil, events: Events,
-    monitor: MonitorScreen? = nil, longestEnd: Duration = usualEnd
+    monitor: MonitorScreen? = nil, longestEnd: Duration = usualEnd,
+    longestStop: Duration = usualEnd
   ) {
-    self.longestEnd = longestEnd
+    (self.longestEnd, self.longestStop) = (longestEnd, longestStop)
     self.monitor = monitor
     self.cluster = cluster
     first = plan
@@ -210,8 +213,8 @@ actor Fleet {
     cluster?.member.stopTaking()
     notice.send("STOPPING=1")
     Task(executorPreference: CommandLineTool.tasks) {
-      [all = cameras + stuck, longestEnd, continuation = events.continuation] in
-      _ = await all.end(within: longestEnd)
+      [all = cameras + stuck, longestStop, continuation = events.continuation] in
+      _ = await all.end(within: longestStop)
       continuation.yield(.ended)
     }
   }
