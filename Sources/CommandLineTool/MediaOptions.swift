@@ -127,9 +127,9 @@ extension MediaOptions {
 extension MediaOptions {
   /// The section of what is received: the first video whose codec is known, or named by the user,
   /// or to be recognized; or else the sound by itself; or else any video, so that it can be named.
-  private func received(of session: SessionDescription, wantsSound: Bool) -> SessionDescription
-    .Media?
-  {
+  private func received(
+    of session: SessionDescription, wantsSound: Bool
+  ) -> SessionDescription.Media? {
     let formats = CommandLineTool.current.formats
     let videos = session.media.filter { $0.kind == .video && !$0.isRetransmission }
     let known = videos.first { video in

@@ -202,10 +202,10 @@ actor Fleet {
   /// What went wrong for good.
   private var failure: ExitStatus {
     if clusterFailed { return .cannotOpen }
-    // A camera that is down when the fleet is stopped is not a failure of the fleet. One that does
-    // not end has an output that is not whole.
-    let statuses = cameras.map(\.status) + stuck.map(\.status).filter { $0 == nil }
-    return statuses.contains { $0 == .outputFailed || $0 == nil } ? .outputFailed : .done
+    // One that does not end has an output that is not whole.
+    guard (cameras + stuck).areOver else { return .outputFailed }
+    // A camera that is down when the fleet is stopped is not a failure of the fleet.
+    return cameras.contains { $0.status == .outputFailed } ? .outputFailed : .done
   }
 
   private func beginEnd() {
