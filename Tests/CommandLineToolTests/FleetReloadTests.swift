@@ -24,18 +24,14 @@ struct FleetReloadTests {
     return remarks
   }
 
-  /// Runs a fleet of two cameras, until the first hangs and the second is open.
-  private static func run(
-    _ path: String, of source: PlayedSource, _ events: Fleet.Events, waitsAtTheEnd: Bool
-  ) async throws -> Task<ExitStatus, Never> {
+  /// A fleet of two cameras, whose file is written.
+  private static func fleet(
+    _ path: String, _ events: Fleet.Events, waitsAtTheEnd: Bool
+  ) throws -> Fleet {
     try write("  a: {source: 'played://a'}\n  b: {source: 'played://b'}\n", to: path)
-    let fleet = Fleet(
+    return Fleet(
       try FleetPlan(at: path), at: path, events: events, longestEnd: .milliseconds(10),
       longestStop: waitsAtTheEnd ? .seconds(50) : .milliseconds(10))
-    let run = Task { await fleet.run() }
-    _ = try await source.hung.first(1)
-    _ = try await source.opened.first(1)
-    return run
   }
 
   @Test("a camera whose disk hangs holds up no other one", arguments: [false, true])
@@ -51,7 +47,10 @@ struct FleetReloadTests {
       events.continuation.yield(.stop)
     }
     try await source.run {
-      let run = try await Self.run(path, of: source, events, waitsAtTheEnd: !isStoppedMeanwhile)
+      let fleet = try Self.fleet(path, events, waitsAtTheEnd: !isStoppedMeanwhile)
+      let run = Task { await fleet.run() }
+      _ = try await source.hung.first(1)
+      _ = try await source.opened.first(1)
       try Self.write(
         "  a: {source: 'played://new-a'}\n  b: {source: 'played://b', verbose: true}\n", to: path)
       events.continuation.yield(.reload)
@@ -79,7 +78,10 @@ struct FleetReloadTests {
       StandardError.divert(nil)
     }
     try await source.run {
-      let run = try await Self.run(path, of: source, events, waitsAtTheEnd: false)
+      let fleet = try Self.fleet(path, events, waitsAtTheEnd: false)
+      let run = Task { await fleet.run() }
+      _ = try await source.hung.first(1)
+      _ = try await source.opened.first(1)
       events.continuation.yield(.stop)
       #expect(try await withDeadline { await run.value } == .outputFailed)
       #expect(remarks.elements.contains { $0.contains("a: it does not end") })
