@@ -1,16 +1,20 @@
 #define _GNU_SOURCE
 #include "CBox.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <spawn.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static int spawn(const char *executable, const char *argument, int theirs, pid_t *process) {
@@ -56,22 +60,58 @@ static int spawn(const char *executable, const char *argument, int theirs, pid_t
   return error;
 }
 
-int box_start(const char *executable, const char *argument, int *process) {
+int box_start(const char *executable, const char *argument, int *process, int *number) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return -1;
-  pid_t number = 0;
-  int error = spawn(executable, argument, ends[1], &number);
+  int error = spawn(executable, argument, ends[1], number);
   close(ends[1]);
   if (!error) {
-    *process = pidfd_open(number, 0);
+    *process = pidfd_open(*number, 0);
     if (*process >= 0) return ends[0];
     error = errno;
-    kill(number, SIGKILL);
-    waitpid(number, NULL, 0);
+    kill(*number, SIGKILL);
+    waitpid(*number, NULL, 0);
   }
   close(ends[0]);
   errno = error;
   return -1;
+}
+
+int64_t box_processor_time(int number) {
+  clockid_t clock;
+  struct timespec time;
+  if (clock_getcpuclockid(number, &clock) != 0 || clock_gettime(clock, &time) != 0) return -1;
+  return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+// The state of a thread, a letter as in proc(5), or 0.
+static char state(int number, const char *thread) {
+  char text[512], path[64 + NAME_MAX];
+  snprintf(path, sizeof path, "/proc/%d/task/%s/stat", number, thread);
+  int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return 0;
+  ssize_t count = read(file, text, sizeof text - 1);
+  close(file);
+  if (count <= 0) return 0;
+  text[count] = 0;
+  // The name before it may hold anything.
+  const char *end = strrchr(text, ')');
+  return end && end[1] == ' ' ? end[2] : 0;
+}
+
+int box_is_held_up(int number) {
+  char path[64];
+  snprintf(path, sizeof path, "/proc/%d/task", number);
+  DIR *threads = opendir(path);
+  if (!threads) return -1;
+  int found = 0;
+  for (struct dirent *thread; !found && (thread = readdir(threads));) {
+    if (thread->d_name[0] == '.') continue;
+    char letter = state(number, thread->d_name);
+    found = letter == 'R' || letter == 'D';
+  }
+  closedir(threads);
+  return found;
 }
 
 int box_end(int process) {

@@ -81,13 +81,13 @@ import Testing
   func slowTaker() async throws {
     let folder = try TemporaryFolder()
     var box = try box("asking-later", in: folder)
-    (box.patience, box.longestWork) = (.seconds(10), .seconds(2))
+    (box.patience, box.longestWork) = (.seconds(10), .seconds(5))
     let clip = Clip(name: "hostile", width: 64, height: 48, frames: 1)
     let units = clip.accessUnits(of: try clip.encoded())
     let events = Mutex<[DecoderBoxEvent]>([])
     let decoder = try VideoDecoder(
       codec: units[0].codec, configuration: BoxTests.configuration(box),
-      onFrame: { _ in usleep(2_500_000) }, onFailure: { _ in },
+      onFrame: { _ in usleep(5_500_000) }, onFailure: { _ in },
       onEvent: { event in events.withLock { $0.append(event) } })
     try await decoder.decode(units[0])
     await decoder.close()

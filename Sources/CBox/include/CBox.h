@@ -11,8 +11,15 @@ enum { BOX_SOCKET = 3 };
 
 // Starts `executable` with `argument`, nothing of the environment but where libraries are, standard
 // input, output and error on /dev/null, and a socket as descriptor BOX_SOCKET. Returns this side's
-// end, and a descriptor of the process (pidfd), or -1 with errno.
-int box_start(const char *executable, const char *argument, int *process);
+// end, and a descriptor of the process (pidfd) and its number, or -1 with errno.
+int box_start(const char *executable, const char *argument, int *process, int *number);
+
+// The processor time in nanoseconds that the process of that number has used, or -1.
+int64_t box_processor_time(int number);
+
+// Whether one of its threads computes, or waits for a processor or a disk: 1, 0, or -1 if that cannot
+// be told.
+int box_is_held_up(int number);
 
 // Kills the process, waits for its end and closes its descriptor. Returns its status as wait(2) has
 // it; 0 where this program ignores SIGCHLD, so that nobody knows.

@@ -16,15 +16,18 @@ import RTPWire
   private let descriptor: Int32
   /// Whether a message waits for room.
   private let waits: Bool
+  /// The number of the process at the other end, if that is known.
+  private let process: Int32?
   private let room = UnsafeMutableRawBufferPointer.allocate(byteCount: longest, alignment: 8)
 
   /// Takes over `descriptor`.
   ///
   /// A decoder waits while frames are taken. The other side need not: its requests are few, so that
   /// a full socket means that nobody reads.
-  init(_ descriptor: Int32, waits: Bool) {
+  init(_ descriptor: Int32, waits: Bool, process: Int32? = nil) {
     self.descriptor = descriptor
     self.waits = waits
+    self.process = process
   }
 
   deinit {
@@ -48,14 +51,18 @@ import RTPWire
 
   /// Waits for a message, without end if `limit` is `nil`.
   ///
-  /// A time in which the machine stood still, so that the other side could not answer either, does
-  /// not count.
+  /// A time in which the machine stood still, or in which the other side waited for a processor or
+  /// a disk, does not count; `longest` is the end all the same.
   ///
   /// - Returns: the message, and the descriptor of the memory that came along, which is the
   ///   caller's from then on; -1 if none did.
   /// - Throws: ``BoxFault/ended``, ``BoxFault/silent``, or ``BoxFault/breach(_:)``.
-  func receive(within limit: Duration?) throws(BoxFault) -> (message: ByteBuffer, memory: Int32) {
+  func receive(
+    within limit: Duration?, longest: Duration = .seconds(10)
+  ) throws(BoxFault) -> (message: ByteBuffer, memory: Int32) {
     var rest = limit
+    let end = Instant.now.advanced(by: longest)
+    var work = BoxWork()
     while true {
       let part = rest.map { min($0, Self.longestPart) }
       let milliseconds = part.map { Int32(max(0, $0 / .milliseconds(1)).rounded(.up)) }
@@ -72,8 +79,9 @@ import RTPWire
       switch code {
       case EINTR, ETIMEDOUT:
         guard let part, let left = rest else { continue }
-        let remaining = left - min(part, began.duration(to: .now))
-        guard remaining > .zero else { throw .silent }
+        let passed = min(part, began.duration(to: .now))
+        let remaining = left - (process.map { work.share(of: passed, in: $0) } ?? passed)
+        guard remaining > .zero, Instant.now < end else { throw .silent }
         rest = remaining
       case EMSGSIZE: throw .breach("a message is too long")
       default: throw .ended

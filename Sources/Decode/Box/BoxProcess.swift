@@ -17,10 +17,10 @@ final class BoxProcess: Sendable {
   ///
   /// - Throws: ``BoxFault/notStarted(code:)``.
   init(_ executable: String) throws(BoxFault) {
-    var handle: Int32 = -1
-    let descriptor = unsafe box_start(executable, DecoderService.argument, &handle)
+    var (handle, number): (Int32, Int32) = (-1, 0)
+    let descriptor = unsafe box_start(executable, DecoderService.argument, &handle, &number)
     guard descriptor >= 0 else { throw .notStarted(code: errno) }
-    channel = BoxChannel(descriptor, waits: false)
+    channel = BoxChannel(descriptor, waits: false, process: number)
     self.handle = handle
   }
 

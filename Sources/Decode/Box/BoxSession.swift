@@ -100,7 +100,7 @@ final class BoxSession {
       let rest = Instant.now.duration(to: end)
       // Also where it has said more already.
       guard rest > .zero else { throw .silent }
-      let report = try report(within: min(box.patience, rest))
+      let report = try report(within: box.patience, longest: rest)
       switch report {
       case .done(let threads, let permille): return (threads, permille)
       case .needsMemory(let count): try grant(count)
@@ -115,8 +115,11 @@ final class BoxSession {
     }
   }
 
-  private func report(within limit: Duration) throws(BoxFault) -> BoxReport {
-    let (message, descriptor) = try channel.receive(within: limit)
+  private func report(
+    within limit: Duration, longest: Duration? = nil
+  ) throws(BoxFault) -> BoxReport {
+    let (message, descriptor) = try channel.receive(
+      within: limit, longest: longest ?? limit * 3)
     if descriptor >= 0 {
       close(descriptor)
       throw .breach("it sent a descriptor")
