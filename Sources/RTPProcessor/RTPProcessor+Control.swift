@@ -6,10 +6,13 @@ extension RTPProcessor {
   mutating func receiveControl(
     _ bytes: ByteBuffer, at arrival: Instant
   ) -> PacketOutcome {
-    let packets: [RTCPPacket]
+    var packets: [RTCPPacket] = []
     do {
-      packets = try RTCPPacket.parse(compound: bytes)
+      try RTCPPacket.read(compound: bytes, into: &packets)
     } catch {
+      // Edimax cameras and others cut the names behind a whole report. Nothing else is believed: a
+      // broken goodbye must not end a stream.
+      for case .senderReport(let report) in packets { takeOwn(report, at: arrival) }
       statistics.malformedControl += 1
       return .malformedControl(error)
     }
@@ -17,13 +20,9 @@ extension RTPProcessor {
     for packet in packets {
       switch packet {
       case .senderReport(let report):
-        let report = SenderReportArrival(report: report, arrival: arrival)
-        if report.report.ssrc == source?.ssrc {
-          note(report)
-          account(for: report)
-        } else {
-          earlyReports.keep(report)
-          validate([report.report.ssrc], at: arrival)
+        if !takeOwn(report, at: arrival) {
+          earlyReports.keep(SenderReportArrival(report: report, arrival: arrival))
+          validate([report.ssrc], at: arrival)
         }
       case .goodbye(let sources):
         if let ssrc = source?.ssrc, sources.contains(ssrc) { goodbye = arrival }
@@ -36,6 +35,16 @@ extension RTPProcessor {
       }
     }
     return .control
+  }
+
+  /// Takes a report of the accepted source; whether it is one.
+  @discardableResult
+  private mutating func takeOwn(_ report: RTCPPacket.SenderReport, at arrival: Instant) -> Bool {
+    guard report.ssrc == source?.ssrc else { return false }
+    let report = SenderReportArrival(report: report, arrival: arrival)
+    note(report)
+    account(for: report)
+    return true
   }
 
   mutating func note(_ report: SenderReportArrival) {

@@ -43,8 +43,18 @@ public enum RTCPPacket: Sendable, Hashable {
   /// - Throws: the first field that is wrong. Nothing of a malformed compound is returned, so a
   ///   broken goodbye cannot end a stream.
   public static func parse(compound bytes: ByteBuffer) throws(RTCPPacketError) -> [RTCPPacket] {
-    var rest = bytes
     var packets: [RTCPPacket] = []
+    try read(compound: bytes, into: &packets)
+    return packets
+  }
+
+  /// Appends the packets of a compound to `packets`, up to the first that is wrong.
+  ///
+  /// - Throws: the first field that is wrong.
+  package static func read(
+    compound bytes: ByteBuffer, into packets: inout [RTCPPacket]
+  ) throws(RTCPPacketError) {
+    var rest = bytes
     guard rest.readableBytes > 0 else { throw .truncatedHeader(available: 0) }
     while rest.readableBytes > 0 {
       guard
@@ -62,7 +72,6 @@ public enum RTCPPacket: Sendable, Hashable {
       }
       packets.append(try parse(type: type, count: Int(first & 0x1F), body: body))
     }
-    return packets
   }
 
   private static func parse(

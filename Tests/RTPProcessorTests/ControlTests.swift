@@ -180,6 +180,24 @@ func goodbye(of sources: [UInt32]) -> ByteBuffer {
     #expect(session.receive(sender.packet()) == .inOrder)
   }
 
+  /// Edimax cameras cut the names behind each report, and nothing else tells their time.
+  @Test func aReportBeforeADescriptionThatIsCutIsTaken() {
+    for ssrc in [UInt32(0xA), 0xB] {
+      var sender = VirtualSender(timestamp: 90_000)
+      var session = VirtualSession.running(&sender)
+      var bytes = senderReport(ssrc: ssrc, ntpTime: Self.start, timestamp: 90_000)
+      bytes.writeBytes([0x81, 202, 0, 5, 0, 0, 0, 0xA, 1, 2, 0x61])
+      guard case .malformedControl = session.receive(bytes) else {
+        Issue.record("a description that is cut was taken for whole")
+        return
+      }
+      #expect(session.statistics.malformedControl == 1)
+      #expect(
+        captureTime(session.processor.clock, at: 90_000)
+          == (ssrc == 0xA ? WallClockTime(ntpTime: Self.start) : nil))
+    }
+  }
+
   /// A sender that restarts and ends soon, before its first life is taken for over.
   @Test(arguments: [false, true]) func theGoodbyeOfASuccessorIsKept(goesOn: Bool) {
     var sender = VirtualSender()
