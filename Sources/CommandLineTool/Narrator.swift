@@ -31,6 +31,7 @@ struct Narrator {
   private var carriage: TransportCounters.Carriage?
   private var diagnosticsSaid: Set<TransportDiagnostic> = []
   private var rareKeysSaid = false
+  private var paceSaid = false
   private var soundChangesSaid: Set<SoundChange> = []
   private var failureSaid: String?
   private var attemptsSaid: UInt64 = 0
@@ -179,6 +180,9 @@ struct Narrator {
     case .keyPicturesRare:
       defer { rareKeysSaid = true }
       return !rareKeysSaid
+    case .clockRunsWrong:
+      defer { paceSaid = true }
+      return !paceSaid
     case .soundConverted(let change): return soundChangesSaid.insert(change).inserted
     default: return true
     }

@@ -37,6 +37,13 @@ extension Remark {
       self.init(
         "key pictures come \(distance.formatted(digits: 1)) s apart, which is longer than --segment "
           + "says (\(Self.seconds(segment)) s): files begin with key pictures")
+    case .clockRunsWrong(let pace, let clockRate):
+      self = .warning(
+        "pictures come \(abs(100 * (pace - 1)).formatted(digits: 1)) % more "
+          + (pace < 1
+            ? "slowly than their times say, so recordings play too fast"
+            : "quickly than their times say, so recordings play too slowly")
+          + "; if the sender's clock is always wrong, --clock-rate \(clockRate) mends that")
     case .changesTooOften:
       self = .warning(
         "the stream changes so often that parts of it are left out: after 64 files in a row, one a "

@@ -71,7 +71,7 @@ public struct AccessUnit: Sendable {
     }
   }
 
-  private let content: Content
+  private var content: Content
   /// When the picture was taken, by the sender's clock and its RTCP sender reports (RFC 3550
   /// §6.4.1); `nil` before the first report.
   public var captureTime: WallClockTime?
@@ -94,6 +94,17 @@ public struct AccessUnit: Sendable {
       damage: damage ?? (integrity == .damaged ? .lostPackets : nil), gaps: gaps,
       packets: packets, isRandomAccess: isRandomAccess, dependency: dependency,
       recoveryPoint: recoveryPoint, format: format)
+  }
+
+  /// The same unit at another time.
+  package func placed(at time: MediaTime) -> AccessUnit {
+    var unit = self
+    unit.content = Content(
+      codec: codec, bytes: bytes, units: units, time: time, firstArrival: firstArrival,
+      lastArrival: lastArrival, integrity: integrity, damage: damage, gaps: gaps,
+      packets: packets, isRandomAccess: isRandomAccess, dependency: dependency,
+      recoveryPoint: recoveryPoint, format: format)
+    return unit
   }
 
   public var codec: VideoCodec { content.codec }

@@ -49,6 +49,8 @@ public struct SoundAlignment: Sendable {
   /// The sound's time at the last call, and how long it has been mapped by arrivals alone.
   private var last: Int64?
   private var settled: Int64 = 0
+  /// Whether the last picture's time leapt.
+  private var hasLeapt = false
   /// Whether the first reports are not followed yet.
   private var catchesUp = false
 
@@ -56,7 +58,13 @@ public struct SoundAlignment: Sendable {
 
   /// Notes when a picture came.
   public mutating func notePicture(_ time: MediaTime, arrival: Instant) {
-    if pictures.leaps(to: time, arrival: arrival) { forgetReports() }
+    if pictures.leaps(to: time, arrival: arrival) {
+      // One picture may have a wrong time (Intelbras); two in a row have another clock. Until the
+      // second, sound stays where it was.
+      guard hasLeapt else { return hasLeapt = true }
+      forgetReports()
+    }
+    hasLeapt = false
     pictures.note(time, arrival: arrival)
   }
 

@@ -150,7 +150,7 @@ struct SoundAlignmentTests {
   }
 
   @Test(
-    "A clock that leaps is followed at once, although the reports said otherwise",
+    "A clock that leaps is followed with the second picture, although the reports said otherwise",
     arguments: [
       Leap(pictures: -3600), Leap(pictures: 3600), Leap(sound: -3600), Leap(sound: 3600),
       Leap(sound: 3600, pictures: -3600), Leap(pictures: -7),
@@ -176,9 +176,32 @@ struct SoundAlignmentTests {
       alignment.noteClocks(sound: soundClock.mapping, pictures: pictureClock.mapping)
       let time = alignment.align(sound)
       let aligned = try #require(time)
-      #expect(abs(aligned.nanoseconds - picture.nanoseconds) < 1_000_000, "\(step)")
+      // A single picture may have a wrong time.
+      let expected =
+        step == 3000
+        ? picture.advanced(byNanoseconds: Int64(-leap.pictures) * 1_000_000_000) : picture
+      #expect(abs(aligned.nanoseconds - expected.nanoseconds) < 1_000_000, "\(step)")
     }
     #expect(alignment.source == .reports)
+  }
+
+  /// Intelbras recorders stamp a picture every few seconds with a time hours away.
+  @Test("A picture whose time is wrong moves no sound", arguments: [-9800, 9800] as [Int64])
+  func strays(seconds: Int64) throws {
+    var alignment = SoundAlignment()
+    for step in 0..<2000 {
+      let now = Instant(nanoseconds: Int64(step) * 20_000_000)
+      let sound = MediaTime(ticks: Int64(step) * 160, timescale: 8000)
+      let picture = MediaTime(ticks: Int64(step) * 1800, timescale: 90_000)
+      let isWrong = step % 100 == 99
+      alignment.notePicture(
+        isWrong ? picture.advanced(byNanoseconds: seconds * 1_000_000_000) : picture, arrival: now)
+      alignment.noteSound(sound, arrival: now)
+      let time = alignment.align(sound)
+      let aligned = try #require(time)
+      #expect(abs(aligned.nanoseconds - picture.nanoseconds) < 1_000_000, "\(step)")
+    }
+    #expect(alignment.hardSteps == 0)
   }
 
   @Test("A network that stalls for longer than that changes nothing")

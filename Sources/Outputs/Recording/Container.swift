@@ -39,6 +39,14 @@ struct Container: Sendable {
   /// Whether the parameter sets of `codec` are in the header alone.
   func takesSetsFromHeader(of codec: VideoCodec) -> Bool { tags[codec.decoderName] != nil }
 
+  /// Whether a file that began with `sets` can go on with a key picture that brings `own`.
+  ///
+  /// Some cameras change a picture parameter set with every key picture. Where the sets are among
+  /// the pictures, that is no reason to end a file. Apple's players read the header of MP4 alone.
+  func goesOn(after sets: StreamSets, with own: StreamSets, of codec: VideoCodec) -> Bool {
+    sets.contains(hasMovieHeader ? own : own.withoutPictureSets(of: codec))
+  }
+
   func options(canSeek: Bool) -> [Setting] { settings + (canSeek ? [] : pipeSettings) }
 
   /// Whether sound of that format is copied.

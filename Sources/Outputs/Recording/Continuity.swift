@@ -15,6 +15,9 @@ struct Continuity: Sendable {
   /// How far a key picture may lie before others: it is shown after all that were decoded before
   /// it, so that no order of decoding explains more than unsteady times.
   private static let greatestStepBack = Duration.milliseconds(100)
+  /// How much further than the arrivals the first step may lead: of what is stored, pictures that
+  /// are far apart come at once.
+  private static let longestStep = Duration.seconds(60)
   /// A stream with few pictures has gaps between any two of them.
   private static let intervalsPerGap: Int64 = 8
 
@@ -35,7 +38,7 @@ struct Continuity: Sendable {
   private var newest: MediaTime?
   private var recent = RecentTimes()
   private var arrival = Instant(nanoseconds: 0)
-  /// The last distance between pictures, in nanoseconds.
+  /// The last distance between pictures, in nanoseconds; a leap of their clock does not change it.
   private var interval: Int64?
 
   /// Takes the next picture or piece of sound; why it cannot follow the ones before, if so.
@@ -60,6 +63,14 @@ struct Continuity: Sendable {
       restart(time, arrival: now)
       return .clock
     }
+    // Of the first step, nobody knows how far pictures are apart.
+    let unexplained = max(leap, interval.map(usual) ?? Self.longestStep.wholeNanoseconds)
+    if step > unexplained,
+      step.subtractingSaturating(waited) > (interval == nil ? unexplained : leap)
+    {
+      restart(time, arrival: now)
+      return .clock
+    }
     recent.append(time.ticks, depth: piece.depth)
     arrival = max(arrival, now)
     guard step > 0 else { return nil }
@@ -68,15 +79,17 @@ struct Continuity: Sendable {
       self.newest = time
     }
     guard let interval else { return nil }
-    let usual = interval.multipliedReportingOverflow(by: Self.intervalsPerGap).partialValue
-    if step > max(leap, usual), step.subtractingSaturating(waited) > leap { return .clock }
+    let usual = usual(interval)
     return step > max(Self.longestGap.wholeNanoseconds, usual) ? .outage : nil
+  }
+
+  private func usual(_ interval: Int64) -> Int64 {
+    interval.multipliedSaturating(by: Self.intervalsPerGap)
   }
 
   private mutating func restart(_ time: MediaTime, arrival: Instant) {
     newest = time
     recent.restart(at: time.ticks)
     self.arrival = arrival
-    interval = nil
   }
 }

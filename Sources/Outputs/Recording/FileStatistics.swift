@@ -44,10 +44,8 @@ public struct FileStatistics: Counted, Hashable {
     case .filesDeleted(let count, let bytes):
       deleted += UInt64(clamping: count)
       deletedBytes += UInt64(clamping: bytes)
-    case .continued, .soundLeftOut, .soundConverted, .keyPicturesRare, .changesTooOften,
-      .filesNotDeleted,
-      .noRoomForFiles,
-      .reached, .refused:
+    case .continued, .soundLeftOut, .soundConverted, .keyPicturesRare, .clockRunsWrong,
+      .changesTooOften, .filesNotDeleted, .noRoomForFiles, .reached, .refused:
       break
     }
   }

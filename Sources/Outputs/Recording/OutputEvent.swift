@@ -14,6 +14,9 @@ public enum OutputEvent: Sendable, Hashable {
   case soundConverted(SoundChange)
   /// Key pictures come that many seconds apart, so that files are longer than they are to be.
   case keyPicturesRare(distance: Double, segment: Duration)
+  /// In a second the sender's clock counts `pace` seconds, so that recordings play too fast or too
+  /// slowly; they would be right with a clock of `clockRate` ticks in a second.
+  case clockRunsWrong(pace: Double, clockRate: UInt32)
   /// The stream changes so often that parts of it are in no file.
   case changesTooOften
   /// Old files were deleted.

@@ -74,6 +74,7 @@ struct Recorder {
   /// The last sound that came before the first picture.
   var earlySound: SoundTrack.Sample?
   var keys = KeyDistances()
+  private(set) var pace = SenderPace()
   /// Whether a file has been begun before.
   var hasBegun = false
   /// Why the file ends before the next picture with which another can begin.
@@ -184,6 +185,7 @@ struct Recorder {
     }
     newestPicture = (unit.time.nanoseconds, unit.firstArrival)
     rhythm.note(unit)
+    pace.note(unit)
     let own = entries.noteSets(of: unit)
     let isEntry = entries.isEntry(unit)
     let reason = isEntry ? reasonToEnd(before: unit, with: own) : loss(of: own, in: unit)
@@ -211,6 +213,7 @@ struct Recorder {
       state = .opening(opening)
       try openIfReady()
     case .recording(var file):
+      if isEntry { file.replaceSets(by: entries.sets, for: own) }
       if file.takes(unit) { writeNext(unit, to: &file) } else { unfiled += 1 }
       state = .recording(file)
     }
@@ -272,7 +275,9 @@ struct Recorder {
   /// Why the file has to end before `unit`, with which another can begin; `nil` if it goes on.
   private func reasonToEnd(before unit: AccessUnit, with own: StreamSets) -> FileReason? {
     if case .opening(let opening) = state {
-      guard opening.isContinued(by: unit, with: own) else { return .parameters }
+      guard opening.isContinued(by: unit, with: own, in: configuration.container) else {
+        return .parameters
+      }
       guard configuration.canContinue else { return nil }
       return reasonToEnd(
         after: unit.time.nanoseconds(since: opening.first.time), clockOffset: opening.clockOffset)
@@ -280,7 +285,7 @@ struct Recorder {
     guard case .recording(let file) = state else { return nil }
     guard let pictures = file.pictures else { return .track }
     guard pictures.codec == unit.codec, pictures.timescale == unit.time.timescale,
-      pictures.sets.contains(own)
+      configuration.container.goesOn(after: pictures.sets, with: own, of: unit.codec)
     else { return .parameters }
     // A pipe is one file, whatever the clocks do.
     guard configuration.canContinue else { return nil }

@@ -19,6 +19,7 @@ struct RecorderInput {
   private(set) var dropped = 0
   private(set) var track: SoundTrack
   private var interleaver = Interleaver()
+  private var strays = StrayTimes()
   /// Whether a picture of this connection has come.
   private var hasPictures = false
   /// Whether a picture has come in this run.
@@ -42,7 +43,7 @@ struct RecorderInput {
   mutating func append(_ unit: AccessUnit) {
     hasPictures = true
     placeEarlySound()
-    interleaver.append(unit)
+    for unit in strays.take(unit) { interleaver.append(unit) }
     guard interleaver.soundHasStopped else { return }
     // What the encoder still has is from before the pause, and may belong to a file that ends.
     for sample in track.finish() { interleaver.append(sample) }
@@ -68,6 +69,7 @@ struct RecorderInput {
   ///
   /// - Parameter isContinued: whether what comes next belongs to the same file.
   mutating func interrupt(isContinued: Bool) {
+    appendStray()
     for sample in track.interrupt(isContinued: isContinued) { interleaver.append(sample) }
     dropEarlySound()
     interleaver.end()
@@ -78,7 +80,7 @@ struct RecorderInput {
   /// - Parameter isContinued: whether what comes next belongs to the same file.
   mutating func reconnect(isContinued: Bool) {
     if !isContinued { track.reconnect() }
-    interleaver = Interleaver()
+    (interleaver, strays) = (Interleaver(), StrayTimes())
     (hasPictures, firstSound) = (false, nil)
     isSoundOnly = isSoundOnly && !hasSeenPictures
     if isSoundOnly { interleaver.expectNoPictures() }
@@ -88,6 +90,7 @@ struct RecorderInput {
   mutating func finish() {
     if !hasSeenPictures, !isSoundOnly { beginSoundAlone() }
     dropEarlySound()
+    appendStray()
     for sample in track.finish() { interleaver.append(sample) }
     interleaver.end()
   }
@@ -99,6 +102,10 @@ struct RecorderInput {
   mutating func endSoundAlone() {
     interleaver = Interleaver()
     isSoundOnly = false
+  }
+
+  private mutating func appendStray() {
+    if let unit = strays.finish() { interleaver.append(unit) }
   }
 
   // MARK: - What comes out

@@ -8,8 +8,11 @@ struct RecordingFile {
   /// The pictures of a file.
   struct Pictures {
     let codec: VideoCodec
-    /// The parameter sets that it began with, in its header or in its first picture.
-    let sets: StreamSets
+    /// The parameter sets that it began with, in its header or in its first picture, or those that
+    /// a key picture has replaced since.
+    fileprivate(set) var sets: StreamSets
+    /// Whether they were replaced, so that a reader who begins later has to find them there.
+    fileprivate var repeatsSets = false
     let timescale: UInt32
     /// How far they may be reordered.
     let depth: Int
@@ -169,6 +172,13 @@ struct RecordingFile {
     latestSound = latestSound.addingSaturating(start.subtractingSaturating(former))
   }
 
+  /// A key picture brings `own`; if these are not known, all `latest` ones count from here on.
+  mutating func replaceSets(by latest: StreamSets, for own: StreamSets) {
+    guard var pictures, !pictures.sets.contains(own) else { return }
+    (pictures.sets, pictures.repeatsSets) = (latest, true)
+    self.pictures = pictures
+  }
+
   /// What the file begins with before its first sample, if anything.
   mutating func begin() -> OutputRecord? { take() }
 
@@ -191,6 +201,7 @@ struct RecordingFile {
       pictures.form = .lengths(without: nil)
     }
     self.pictures = pictures
+    let sets = frames == 0 || isKey && pictures.repeatsSets ? pictures.sets : nil
     let following = next.flatMap { next in
       next.timescale == pictures.timescale
         ? next.ticks.subtractingSaturating(pictures.base) : nil
@@ -198,7 +209,7 @@ struct RecordingFile {
     if let following { place.duration = pictures.times.length(until: following) ?? place.duration }
     try mux(
       Muxer.Sample(
-        bytes: bytes(of: unit, in: pictures.form, with: frames == 0 ? pictures.sets : nil),
+        bytes: bytes(of: unit, in: pictures.form, with: sets),
         presentation: place.presentation, decoding: place.decoding,
         duration: place.duration, isKey: isKey))
     frames += 1

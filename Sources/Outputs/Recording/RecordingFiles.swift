@@ -46,9 +46,9 @@ final class RecordingFiles: OutputDestination {
   /// Whether the last file that was begun could not be written at all.
   private var isFailing = false
   private var soundFailure: String?
-  /// Whether it was said that the sound is encoded anew, that key pictures are rare, and that the
-  /// stream changes too often.
-  private var hasNoted = (sound: false, keys: false, changes: false)
+  /// Whether it was said that the sound is encoded anew, that key pictures are rare, that the
+  /// sender's clock seems wrong, and that the stream changes too often.
+  private var hasNoted = (sound: false, keys: false, pace: false, changes: false)
   private var retention: Retention?
 
   init(
@@ -306,6 +306,10 @@ final class RecordingFiles: OutputDestination {
     if let distance = recorder?.keys.longest, let segment = plan.segment, !hasNoted.keys {
       hasNoted.keys = true
       events.append(.keyPicturesRare(distance: distance, segment: segment))
+    }
+    if let pace = recorder?.pace.wrong, !hasNoted.pace {
+      hasNoted.pace = true
+      events.append(.clockRunsWrong(pace: pace.ratio, clockRate: pace.clockRate))
     }
     if recorder?.changesTooOften == true, !hasNoted.changes {
       hasNoted.changes = true

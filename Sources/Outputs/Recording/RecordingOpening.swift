@@ -72,8 +72,11 @@ struct RecordingOpening {
   var isFull: Bool { elements.count >= Self.limit || bytes >= Self.byteLimit }
 
   /// Whether `unit`, a key picture that brings the parameter sets `own`, can be in the same file.
-  func isContinued(by unit: AccessUnit, with own: StreamSets) -> Bool {
-    unit.codec == first.codec && unit.time.timescale == first.time.timescale && sets.contains(own)
+  func isContinued(
+    by unit: AccessUnit, with own: StreamSets, in container: Container
+  ) -> Bool {
+    unit.codec == first.codec && unit.time.timescale == first.time.timescale
+      && container.goesOn(after: sets, with: own, of: unit.codec)
   }
 
   /// Adds `unit`, unless it is left out.

@@ -31,6 +31,12 @@ struct StreamSets: Sendable, Hashable {
   /// Whether all of `others` are among these.
   func contains(_ others: StreamSets) -> Bool { others.known.isSubset(of: known) }
 
+  /// Those that stay the same within a sequence (H.264 §7.4.1.2.1, H.265 §7.4.2.4.2).
+  func withoutPictureSets(of codec: VideoCodec) -> StreamSets {
+    StreamSets(
+      sets.filter { codec.type(of: NALUnitHead(of: $0)) != codec.parameterSetTypes.last })
+  }
+
   func contains(_ set: ByteBuffer) -> Bool { known.contains(set) }
 
   /// Whether every type that decoding needs is there.

@@ -83,6 +83,36 @@ struct CarriedSetsTests {
     #expect(try Self.hashes(of: disk, container) == small.hashes + other.hashes)
   }
 
+  /// Some cameras change `pic_init_qp_minus26` with every group.
+  @Test(
+    "a key picture changes a picture parameter set alone", arguments: clips, Container.recordings)
+  func changedPictureSet(_ clip: Clip, _ container: Container) throws {
+    var other = clip
+    if clip.codec == .testH264 {
+      other.h264Parameters = "chroma-qp-offset=3"
+    } else {
+      other.codecParameters += ":cbqpoffs=3"
+    }
+    let (first, firstHashes) = try Self.stream(clip) { [$0] }
+    // Its later key pictures bring none.
+    let (second, secondHashes) = try Self.stream(other) { _ in [] }
+    let sets = try [first, second].map { StreamSets(in: try #require($0.first)) }
+    try #require(
+      sets[0] != sets[1]
+        && sets[0].withoutPictureSets(of: clip.codec) == sets[1].withoutPictureSets(of: clip.codec))
+    let units = [first, second, first].enumerated().flatMap { number, units in
+      units.map { $0.moved(by: .milliseconds(1600 * number)) }
+    }
+    let disk = try VirtualDisk.record(units, as: container)
+    // Apple's players take the sets of an MP4 from its header alone.
+    #expect(disk.files.map(\.ending?.frames) == (container.name == "mp4" ? [48, 48, 48] : [144]))
+    #expect(try Self.hashes(of: disk, container) == firstHashes + secondHashes + firstHashes)
+    guard container.name == "mkv", let changed = sets[1].sets.last else { return }
+    // A reader may begin with each of them.
+    let parts = Data(disk.files[0].bytes).split(separator: Data(changed.readableBytesView))
+    #expect(parts.count - 1 == 4)
+  }
+
   @Test("the sets that a key picture uses have not come", arguments: clips, Container.recordings)
   func missingSets(_ clip: Clip, _ container: Container) throws {
     var units = try clip.timedUnits(of: clip.encoded())

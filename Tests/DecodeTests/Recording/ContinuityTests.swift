@@ -73,6 +73,19 @@ import Testing
     #expect(reasons.dropLast().allSatisfy { $0 == nil })
   }
 
+  /// The way back is one too, or the file would have a hole as long as the leap.
+  @Test(arguments: [-9_800_000, 9_800_000] as [Int64])
+  func aLeapThereAndBack(by leap: Int64) {
+    var continuity = Continuity()
+    let away = [(400 + leap, Int64(400)), (440 + leap, 440)]
+    let reasons = (Self.regular + away + [(480, 480), (520, 520)]).map {
+      continuity.judge(
+        .picture(depth: nil), at: MediaTime(ticks: $0.0 * 90, timescale: 90_000),
+        arrival: Instant(nanoseconds: $0.1 * 1_000_000))
+    }
+    #expect(reasons.suffix(5) == [nil, .clock, nil, .clock, nil])
+  }
+
   @Test func extremeTimesDoNotTrap() {
     var continuity = Continuity()
     for ticks: Int64 in [0, .max, .min, 1, .max, .max - 1] {
