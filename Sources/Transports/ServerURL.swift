@@ -46,10 +46,7 @@ struct ServerURL: Sendable, Hashable {
   ) throws(SourceFault) -> (url: ServerURL, Credentials?) {
     let count = text.utf8.count
     guard count <= maximumLength else { throw .tooLong(count: count, limit: maximumLength) }
-    // Some servers decode before they split lines, so encoded line feeds are dangerous too.
-    guard !text.hasControlCharacter, !text.percentDecoded.hasControlCharacter else {
-      throw .controlCharacter
-    }
+    guard !text.hasControlCharacter else { throw .controlCharacter }
     let schemes = family.schemes
     guard let scheme = SourceAddress.scheme(of: text) else { throw .noScheme(known: schemes) }
     guard (schemes + family.formerSchemes).contains(scheme) else {
@@ -62,6 +59,11 @@ struct ServerURL: Sendable, Hashable {
     if let at = authority.lastIndex(of: "@") {
       credentials = Self.credentials(authority[..<at])
       authority = authority[at...].dropFirst()
+    }
+    // Some servers decode before they split lines, so encoded line feeds are dangerous too. In the
+    // host, a percent sign begins a zone.
+    guard !String(text[..<authority.startIndex] + path).percentDecoded.hasControlCharacter else {
+      throw .controlCharacter
     }
     do throws(SourceFault) {
       let (host, digits) = try SourceAddress.divide(authority)

@@ -16,6 +16,9 @@ public struct TransportCounters: Sendable, Hashable {
   public var isIncompleteRecording = false
   /// Whether the server asked for a digest of the password (RFC 7616).
   public var hasUsedDigest = false
+  /// How many connections of RTSP in a row this side gave up where a longer wait may have helped: 0
+  /// after one that played, `nil` if no end says anything of that.
+  var impatience: Int?
   /// The methods of RTSP upon which, sent as a keep-alive, the server closed the connection.
   var fatalKeepAlives: Set<String> = []
   /// The method of a request that the far end has not answered on the connection that stands; `nil`
@@ -84,6 +87,8 @@ public struct TransportCounters: Sendable, Hashable {
     sum.otherSender = otherSender ?? earlier.otherSender
     sum.carriage = carriage ?? earlier.carriage
     sum.hasUsedDigest = hasUsedDigest || earlier.hasUsedDigest
+    sum.impatience =
+      impatience.map { $0 == 0 ? 0 : $0 + (earlier.impatience ?? 0) } ?? earlier.impatience
     sum.fatalKeepAlives.formUnion(earlier.fatalKeepAlives)
     sum.isIncompleteRecording = isIncompleteRecording || earlier.isIncompleteRecording
     sum.delivered += earlier.delivered

@@ -14,7 +14,11 @@ public enum TransportError: Error, Sendable, Hashable {
   case portInUse(address: String)
   /// The address to bind does not belong to this machine.
   case addressNotAvailable(address: String)
+  /// The address to listen on does not belong to this machine; it may be that of the sender.
+  case addressOfSender(address: String, port: Int)
   case noSuchInterface(name: String)
+  /// The kernel does not let this program use one network interface alone.
+  case interfaceNotPermitted(operation: String)
   case permissionDenied(operation: String)
   /// The group could not be joined; the kernel's message.
   case groupNotJoined(group: String, reason: String)
@@ -102,8 +106,14 @@ extension TransportError: CustomStringConvertible {
       return "\(address) is in use, by another program or as another port of this one; take another"
     case .addressNotAvailable(let address):
       return "\(address) is not an address of this machine; 'ip address' lists those that are"
+    case .addressOfSender(let address, let port):
+      return "\(address) is not an address of this machine ('ip address' lists those that are); to "
+        + "take what comes from there, write rtp://:\(port), or udp://\(address) if it waits for a "
+        + "hello"
     case .noSuchInterface(let name):
       return "there is no network interface '\(name)'; 'ip link' lists those that exist"
+    case .interfaceNotPermitted(let operation):
+      return "not permitted to \(operation); that takes Linux 5.7, or the capability CAP_NET_RAW"
     case .permissionDenied(let operation):
       return "not permitted to \(operation); ports below 1024 need a privilege, others do not"
     case .groupNotJoined(let group, let reason):
@@ -184,7 +194,11 @@ extension SourceFault: CustomStringConvertible {
       return
         "it does not say which streams there are; rtsp:// servers, .sdp files and recordings do"
     case .otherTransport(let scheme, let named):
-      return "\(scheme):// is not carried by the transport '\(named)'; leave one of the two out"
+      let isOfMedia =
+        ["rtsp", "rtsps", "onvif", "onvifs"].contains(scheme)
+        && ["tcp", "udp", "http"].contains(named)
+      return "\(scheme):// is not carried by the transport '\(named)'; "
+        + (isOfMedia ? "its media is, with --rtsp-transport \(named)" : "leave one of the two out")
     case .noRepairPorts:
       return
         "SMPTE ST 2022-1 and retransmissions in a separate session need ports of their own: "
@@ -204,6 +218,7 @@ extension SourceFault: CustomStringConvertible {
   private static func remedy(forScheme scheme: String) -> String? {
     switch scheme {
     case "file": "a file is its path alone, as in capture.pcapng"
+    case "rtspt": "what GStreamer calls so is rtsp:// with --rtsp-transport tcp"
     case "srtp":
       "encrypted packets come by rtp://, udp:// and others, and --srtp-key-file names their key"
     case "srt":
@@ -222,9 +237,9 @@ extension TransportError: TransportFault {
   public var fault: ConnectionFault {
     switch self {
     case .nameNotResolved, .nameResolutionTimedOut, .connectionRefused, .notConnected, .portInUse,
-      .addressNotAvailable, .groupNotJoined, .system:
+      .addressNotAvailable, .addressOfSender, .noSuchInterface, .groupNotJoined, .system:
       .transient
-    case .source, .noSuchInterface, .permissionDenied, .payloadTooLong, .fileUnreadable,
+    case .source, .interfaceNotPermitted, .permissionDenied, .payloadTooLong, .fileUnreadable,
       .sessionDescription, .nothingToReceive, .noUsableMedia, .noSuchMedia, .onlyRetransmissions,
       .unsupportedProfile, .protected, .closed, .alreadyOpened:
       .permanent

@@ -45,6 +45,11 @@ struct HTTPHeadTests {
     #expect(head.objection == row.objection)
   }
 
+  @Test func aSessionDescriptionIsToBeGivenAsAFile() {
+    let head = head(["HTTP/1.1 200 OK", "Content-Type: application/sdp; charset=utf-8"])
+    #expect(head.objection.map { "\($0)".contains("save it, and give the file") } == true)
+  }
+
   @Test func anInterimResponseIsForgotten() {
     let head = head(["HTTP/1.1 100 Continue", "Content-Type: text/html", "", "HTTP/1.1 200 OK"])
     #expect(head.status == 200)

@@ -65,23 +65,31 @@ struct MulticastTests {
     return sender
   }
 
+  /// How a listener is told the interface.
+  enum Way: Sendable, CaseIterable { case name, address, zone }
+
   private func listener(
-    _ group: String, port: Int, source: String? = nil, on link: Link
+    _ group: String, port: Int, source: String? = nil, on link: Link, by way: Way = .name
   ) -> UDPTransport {
     var sockets = UDPTransport.SocketConfiguration()
-    sockets.interface = link.name
+    switch way {
+    case .name: sockets.interface = link.name
+    case .address: sockets.bind = UDPTransport.LocalAddress(host: link.address, port: 0)
+    case .zone: break
+    }
+    let host = way == .zone ? "\(group)%\(link.name)" : group
     return UDPTransport(
-      role: .listener(.init(host: group, port: port, source: source)), sockets: sockets,
+      role: .listener(.init(host: host, port: port, source: source)), sockets: sockets,
       on: MultiThreadedEventLoopGroup.singleton.next())
   }
 
-  private func anySource(_ group: String, on link: Link) async throws {
-    let first = listener(group, port: 0, on: link)
+  private func anySource(_ group: String, on link: Link, by way: Way) async throws {
+    let first = listener(group, port: 0, on: link, by: way)
     let firstSink = RecordingSink()
     _ = try await first.open(delivering: firstSink)
     let port = try #require(try await first.localAddress()?.port)
     // A second receiver on the same machine shares the port.
-    let second = listener(group, port: port, on: link)
+    let second = listener(group, port: port, on: link, by: way)
     let secondSink = RecordingSink()
     _ = try await second.open(delivering: secondSink)
     let sender = try await sender(link.address, on: link)
@@ -118,20 +126,23 @@ struct MulticastTests {
     try await sender.close()
   }
 
-  @Test(.enabled(if: v4 != nil, "no interface sends to IPv4 groups"))
-  func anIPv4GroupIsReceivedFromAnySource() async throws {
-    try await anySource("239.255.77.1", on: #require(Self.v4))
+  @Test(
+    .enabled(if: v4 != nil, "no interface sends to IPv4 groups"), arguments: [Way.name, .address])
+  func anIPv4GroupIsReceivedFromAnySource(by way: Way) async throws {
+    try await anySource("239.255.77.1", on: #require(Self.v4), by: way)
   }
 
-  @Test(.enabled(if: v6 != nil, "no interface sends to IPv6 groups"))
-  func anIPv6GroupIsReceivedFromAnySource() async throws {
-    try await anySource("ff15::77:1", on: #require(Self.v6))
+  @Test(
+    .enabled(if: v6 != nil, "no interface sends to IPv6 groups"), arguments: [Way.name, .address])
+  func anIPv6GroupIsReceivedFromAnySource(by way: Way) async throws {
+    try await anySource("ff15::77:1", on: #require(Self.v6), by: way)
   }
 
-  @Test(.enabled(if: v6 != nil, "no interface sends to IPv6 groups"))
-  func aLinkLocalIPv6GroupIsReceivedOnTheNamedInterface() async throws {
+  @Test(
+    .enabled(if: v6 != nil, "no interface sends to IPv6 groups"), arguments: Way.allCases)
+  func aLinkLocalIPv6GroupIsReceivedOnTheNamedInterface(by way: Way) async throws {
     let link = try #require(Self.v6)
-    let transport = listener("ff12::77:1", port: 0, on: link)
+    let transport = listener("ff12::77:1", port: 0, on: link, by: way)
     let sink = RecordingSink()
     _ = try await transport.open(delivering: sink)
     let local = try #require(try await transport.localAddress())
@@ -140,6 +151,32 @@ struct MulticastTests {
     _ = try await sink.datagrams.first(2)
     transport.close()
     try await sender.close()
+  }
+
+  @Test func aGroupIsReceivedOnThePortToBind() async throws {
+    var sockets = UDPTransport.SocketConfiguration()
+    sockets.interface = "lo"
+    // What is free there is so in the group.
+    let other = try await FarEnd()
+    sockets.bind = UDPTransport.LocalAddress(host: nil, port: other.port)
+    let transport = UDPTransport(
+      role: .listener(.init(host: "239.255.77.2", port: 1)), sockets: sockets,
+      on: MultiThreadedEventLoopGroup.singleton.next())
+    _ = try await transport.open(delivering: RecordingSink())
+    #expect(try await transport.localAddress() == endpoint("239.255.77.2", other.port))
+    transport.close()
+    try await other.close()
+  }
+
+  @Test func anAddressToBindThatNoInterfaceHasIsNamed() async throws {
+    var sockets = UDPTransport.SocketConfiguration()
+    sockets.bind = UDPTransport.LocalAddress(host: "203.0.113.77", port: 5004)
+    let transport = UDPTransport(
+      role: .listener(.init(host: "239.255.77.1", port: 0)), sockets: sockets,
+      on: MultiThreadedEventLoopGroup.singleton.next())
+    await #expect(throws: TransportError.addressNotAvailable(address: "203.0.113.77:5004")) {
+      try await transport.open(delivering: RecordingSink())
+    }
   }
 
   @Test(.enabled(if: v4 != nil, "no interface sends to IPv4 groups"))

@@ -32,6 +32,11 @@ struct RTSPErrorTests {
     #expect(!text.contains("\u{202E}"))
   }
 
+  @Test func whereThePathOfACameraIsFoundIsSaid() {
+    let error = RTSPError.refused(method: "DESCRIBE", status: 404, reason: "Not Found")
+    #expect("\(error)".hasSuffix("ONVIF, 'rtp-recv onvif://HOST --list' shows it"))
+  }
+
   @Test func anAddressIsNamedWithoutTheUserInIt() {
     for address in ["rtsp://admin:hunter2@cam/x", "http://admin:hunter2@x", "admin:hunter2@x"] {
       #expect(!"\(RTSPError.redirectRefused(to: address))".contains("hunter2"))

@@ -35,6 +35,77 @@ struct RTSPSessionEndTests {
     #expect((conversation.methods.last == "TEARDOWN") == (method == "PLAY"))
   }
 
+  /// Axis P1346 answers after up to 30 s; who says how long to wait means answers too.
+  @Test(arguments: ["OPTIONS", "DESCRIBE", "SETUP", "PLAY"])
+  func aServerThatAnswersLateIsWaitedForAsLongAsWasSaid(method: String) throws {
+    var configuration = RTSPConfiguration()
+    configuration.lowerTransport = .tcp
+    var conversation = try Conversation(
+      Self.script.merging([method: [.silence]]) { _, silence in silence }, packetEvery: nil)
+    conversation.session = RTSPSession(
+      configuration: configuration, url: try ServerURL(parsing: "rtsp://camera/live"),
+      credentials: nil, silence: .seconds(40), randomness: KnownNumbers.counting(from: 1),
+      at: conversation.now)
+    conversation.run(milliseconds: 60_000)
+    #expect(conversation.end == .failed(.noResponse(method: method, seconds: 40)))
+    #expect(conversation.milliseconds == 40_000)
+  }
+
+  /// A camera that begins 6 s after PLAY, or has a picture every 6 s, would never be received.
+  @Test func whatWasGivenUpTooSoonIsWaitedForLonger() throws {
+    let connections: [(impatience: Int?, limit: Int64)] = [
+      (1, 10), (1, 20), (nil, 20), (1, 40), (1, 40), (0, 5), (nil, 5), (1, 10),
+    ]
+    var former = TransportCounters()
+    for (index, connection) in connections.enumerated() {
+      var counters = TransportCounters()
+      counters.impatience = connection.impatience
+      former = counters.added(to: former)
+      var options = TransportOptions()
+      TransportKind.rtsp.learn(&options, former)
+      let limit = options.rtspInEffect.patient(.seconds(5))
+      #expect(limit == .seconds(connection.limit), "\(index)")
+      options.silence = .after(.seconds(7))
+      #expect(options.rtspInEffect.patient(.seconds(7)) == .seconds(7))
+    }
+  }
+
+  /// What was learnt is for streams that begin late or have few packets.
+  @Test(arguments: [(40, 5), (6000, 40)] as [(Int64, Int)])
+  func aStreamThatPlaysSteadilyIsMissedAsSoonAsEver(packetEvery: Int64, seconds: Int) throws {
+    var conversation = try Conversation(Self.script, packetEvery: packetEvery) {
+      $0.impatience = 3
+    }
+    conversation.run(milliseconds: 60_000)
+    #expect(conversation.end == nil)
+    conversation.stopPackets()
+    conversation.run(milliseconds: 60_000)
+    #expect(conversation.end == .failed(.mediaStopped(seconds: seconds)))
+  }
+
+  @Test func anEndTellsWhetherItCameTooSoon() throws {
+    var silent = try Conversation(Self.script, packetEvery: nil)
+    silent.run(milliseconds: 60_000)
+    #expect(silent.session.wasImpatient == true)
+    var rare = try Conversation(Self.script, packetEvery: 6000)
+    rare.run(milliseconds: 60_000)
+    #expect(rare.session.wasImpatient == true)
+    var steady = try Conversation(Self.script)
+    steady.run(milliseconds: 60_000)
+    #expect(steady.session.wasImpatient == nil)
+    steady.stopPackets()
+    steady.run(milliseconds: 60_000)
+    #expect(steady.session.wasImpatient == false)
+    var refused = try Conversation(["DESCRIBE": [.status(404)]])
+    refused.run()
+    #expect(refused.session.wasImpatient == nil)
+    // A camera that reboots says nothing of its patience.
+    var away = try Conversation([:])
+    away.isBlackHole = true
+    away.run(milliseconds: 60_000)
+    #expect(away.session.wasImpatient == nil)
+  }
+
   /// The media has come since SETUP; the answer to PLAY comes when the stream has begun.
   @Test func aServerThatSendsAndAnswersPlayLateIsPlayed() throws {
     var conversation = try Conversation(

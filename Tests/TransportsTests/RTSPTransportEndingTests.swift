@@ -70,10 +70,9 @@ import Testing
       let transport = try RTSPTransport(
         source: server.url, configuration: Dialogue.configuration, on: loop)
       let sink = RecordingSink()
-      do {
-        try await transport.open(delivering: sink)
-        _ = try await sink.ends.first(1, within: .seconds(2))
-      } catch {
+      if (try? await transport.open(delivering: sink)) != nil {
+        _ = try await sink.ends.first(1)
+      } else {
         #expect(sink.ends.elements.isEmpty, "round \(round)")
       }
       try await server.close()

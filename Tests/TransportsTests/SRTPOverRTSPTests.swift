@@ -49,7 +49,7 @@ struct SRTPOverRTSPTests {
 
   @Test(
     "is played, encrypted or allowed to be read",
-    arguments: ["RTP/SAVP", "RTP/SAVPF"], [true, false])
+    arguments: ["RTP/SAVP", "RTP/SAVPF", "RTP/AVP"], [true, false])
   func played(_ profile: String, _ isSecure: Bool) async throws {
     let sender = try sender()
     let server = try await server(

@@ -16,6 +16,9 @@ struct ServerURLTests {
       ("rtsp://[2001:db8::1]:65535/live", "2001:db8::1", 65_535, "/live"),
       ("rtsp://[fe80::1%25eth0]:1/", "fe80::1%eth0", 1, "/"),
       ("rtsp://[fe80::1%eth0]/", "fe80::1%eth0", 554, "/"),
+      // Interfaces by their numbers.
+      ("rtsp://[fe80::1%12]/live", "fe80::1%12", 554, "/live"),
+      ("rtsp://[fe80::1%2512]:1/", "fe80::1%12", 1, "/"),
       // Dahua, XiongMai and Axis.
       (
         "rtsp://c/cam/realmonitor?channel=1&subtype=0", "c", 554,
@@ -114,6 +117,8 @@ struct ServerURLTests {
       ("rtsp://h/a\r\nX: y", .controlCharacter), ("rtsp://h/\0", .controlCharacter),
       ("rtsp://h/%0d%0aX", .controlCharacter), ("rtsp://h/%00", .controlCharacter),
       ("rtsp://a:b%0Ac@h/", .controlCharacter), ("rtsp://h/\u{7F}", .controlCharacter),
+      ("rtsp://[fe80::1%12]?%0a", .controlCharacter),
+      ("rtsp://a%0Ab@[fe80::1%12]/", .controlCharacter),
       ("rtsp://admin:pa/ss@h/live", .unescapedCredentials),
       ("rtsp://admin:pa?ss@h/live", .unescapedCredentials),
     ]

@@ -393,6 +393,18 @@ struct SessionDescriptionTests {
     #expect(session.index(of: .firstVideo) == 1)
   }
 
+  /// Only what can be used must not fail.
+  @Test(
+    arguments: [
+      (["H264", "H265"], 1), ([], 0), (["H265"], 0), (["JPEG"], 0),
+    ] as [(Set<String>, Int)])
+  func aDeviceThatDescribesJPEGBeforeH264(_ known: Set<String>, selected: Int) throws {
+    let session = try parse(
+      "v=0\no=-\nm=video 0 RTP/AVP 26\nm=video 0 RTP/AVP 96\na=rtpmap:96 H264/90000\n")
+    #expect(session.index(of: .everything, preferring: known) == selected)
+    #expect(session.index(of: .firstVideo, preferring: known) == selected)
+  }
+
   @Test func aDeviceThatMarksAllItsStreamsMeansItself() throws {
     let session = try parse(
       "v=0\no=-\nm=video 0 RTP/AVP 96\na=sendonly\nm=audio 0 RTP/AVP 0\na=sendonly\n")

@@ -107,6 +107,32 @@ struct TransportHintTests {
     #expect(try hints("rtp://:5004", .notRTP, received: 1, count).isEmpty)
   }
 
+  @Test(arguments: [
+    ("rtp://239.1.2.3:5004", "239.1.2.3:5004", "239.1.2.3"),
+    ("rtp://group.example:5004", "[ff15::1]:5004", "ff15::1"),
+    ("udp://239.1.2.3:5004", "239.1.2.3:5004", "239.1.2.3"),
+    ("rtp://:5004", "0.0.0.0:5004", nil), ("rtp://239.1.2.3:5004", nil, nil),
+  ])
+  func ofASilentGroup(source: String, local: String?, group: String?) throws {
+    var options = TransportOptions()
+    func words() throws -> [String] {
+      try hints(source, .silence, options: options) { $0.localAddress = local }
+    }
+    #expect(
+      try words()
+        == (group.map {
+          [
+            "nothing came to the group \($0): name the network interface by which it comes with "
+              + "--interface, and check the firewall"
+          ]
+        } ?? []))
+    options.sockets.interface = "eth1"
+    #expect(try words().isEmpty)
+    options.sockets.interface = nil
+    options.sockets.bind = UDPTransport.LocalAddress(host: "192.0.2.1", port: 5004)
+    #expect(try words().isEmpty)
+  }
+
   @Test(arguments: [(1, "once"), (2, "twice"), (7, "7 times")])
   func ofHello(sent: UInt64, times: String) throws {
     #expect(

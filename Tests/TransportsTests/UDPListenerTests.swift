@@ -294,10 +294,17 @@ struct UDPListenerTests {
   }
 
   @Test func whatKeepsAListenerFromOpeningIsNamed() async throws {
-    await #expect(throws: TransportError.addressNotAvailable(address: "203.0.113.77:0")) {
-      try await listener(.init(host: "203.0.113.77", port: 0)).open(delivering: RecordingSink())
+    let sender = await #expect(throws: TransportError.self) {
+      try await listener(.init(host: "203.0.113.77", port: 5004)).open(delivering: RecordingSink())
     }
+    #expect(sender == .addressOfSender(address: "203.0.113.77:5004", port: 5004))
+    #expect(sender?.description.contains("write rtp://:5004, or udp://203.0.113.77:5004") == true)
     var sockets = UDPTransport.SocketConfiguration()
+    sockets.bind = UDPTransport.LocalAddress(host: "203.0.113.77", port: 0)
+    await #expect(throws: TransportError.addressNotAvailable(address: "203.0.113.77:0")) {
+      try await listener(.init(port: 5004), sockets: sockets).open(delivering: RecordingSink())
+    }
+    sockets.bind = nil
     sockets.interface = "nowhere0"
     await #expect(throws: TransportError.noSuchInterface(name: "nowhere0")) {
       try await listener(.init(host: "239.1.2.3", port: 0), sockets: sockets)

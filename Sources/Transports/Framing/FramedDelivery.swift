@@ -14,6 +14,8 @@ struct FramedDelivery {
     case webPage
     /// The first bytes are the beginning of a pcap or pcapng file.
     case capture
+    /// The first bytes, as far as they have come, are those of something else that is known.
+    case foreign(ForeignContent)
     /// A length above the limit for a packet.
     case lost(length: Int, limit: Int)
   }
@@ -29,6 +31,10 @@ struct FramedDelivery {
   /// When the last whole packet arrived.
   private(set) var lastPacket: Instant?
   private var packets: FramedPackets
+  /// Whether a packet has come that can only be RTP or RTCP.
+  private var isProven = false
+  /// The first bytes, until that is so.
+  private var beginning = ByteBuffer()
   private var waiting = CircularBuffer<(bytes: ByteBuffer, arrival: Instant)>()
   private var arrival = Instant(nanoseconds: .min)
   /// Bytes of the read that is being parsed.
@@ -51,6 +57,11 @@ struct FramedDelivery {
   /// Whether a packet has begun but not ended.
   var isInsidePacket: Bool { packets.isInsidePacket }
 
+  /// What the bytes are, if no packet is among them and they are known.
+  var foreignContent: ForeignContent? {
+    isProven ? nil : ForeignContent(beginning: beginning)
+  }
+
   /// Whether no further read waits.
   var isWorkedOff: Bool { waiting.isEmpty }
 
@@ -72,6 +83,7 @@ struct FramedDelivery {
         return .readCompleted(bytes: underway, at: arrival)
       }
       guard let read = waiting.popFirst() else { return nil }
+      keepBeginning(of: read.bytes)
       packets.append(read.bytes)
       underway = read.bytes.readableBytes
       arrival = read.arrival
@@ -83,17 +95,27 @@ struct FramedDelivery {
     do throws(FramedPackets.ImpossibleLength) {
       packet = try packets.next()
     } catch {
-      guard delivered == 0 else { throw .lost(length: error.length, limit: error.limit) }
+      guard !isProven else { throw .lost(length: error.length, limit: error.limit) }
       if Self.captureBeginnings.contains(error.length) { throw .capture }
       // A web page with a missing or wrong content type: '<!DO', '<htm'.
-      throw error.length >> 24 == Int(UInt8(ascii: "<")) ? .webPage : .notPackets
+      if error.length >> 24 == Int(UInt8(ascii: "<")) { throw .webPage }
+      throw contents
+        ?? (delivered == 0 ? .notPackets : .lost(length: error.length, limit: error.limit))
     }
-    guard let packet, delivered == 0, packet.readableBytes >= Self.leastTelling else {
-      return packet
-    }
+    guard let packet, !isProven, packet.readableBytes >= Self.leastTelling else { return packet }
     // RFC 3550 §5.1: RTP and RTCP both have version 2 in the first two bits.
     let first = packet.getInteger(at: packet.readerIndex, as: UInt8.self) ?? 0
-    guard first >> 6 == 2 else { throw .notPackets }
+    if first >> 6 != 2, let fault = contents ?? (delivered == 0 ? .notPackets : nil) { throw fault }
+    isProven = true
+    beginning = ByteBuffer()
     return packet
+  }
+
+  private var contents: Fault? { foreignContent.map { .foreign($0) } }
+
+  private mutating func keepBeginning(of bytes: ByteBuffer) {
+    let missing = ForeignContent.signatureLength - beginning.readableBytes
+    guard !isProven, missing > 0 else { return }
+    beginning.writeBytes(bytes.readableBytesView.prefix(missing))
   }
 }

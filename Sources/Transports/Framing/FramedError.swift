@@ -6,6 +6,8 @@ public enum FramedError: Error, Sendable, Hashable {
   case webPage
   /// The stream is a capture file.
   case capture
+  /// The stream is something else that is known.
+  case foreign(ForeignContent)
   /// A length above the limit for a packet.
   case framingLost(length: Int, limit: Int)
   /// No connection within the deadline, in seconds.
@@ -36,6 +38,7 @@ extension FramedError: CustomStringConvertible {
       return "the stream is a web page; this URL is for a browser, look for the stream's own"
     case .capture:
       return "the stream is a capture; pipe it in, as in: nc HOST PORT | rtp-recv -"
+    case .foreign(let content): return "\(content)"
     case .framingLost(let length, let limit):
       return "the sender announced a packet of \(length) bytes, more than \(limit); it is faulty"
     case .connectTimedOut(let seconds):
@@ -65,6 +68,7 @@ extension FramedError {
     case .notPackets: self = .notPackets(framing)
     case .webPage: self = .webPage
     case .capture: self = .capture
+    case .foreign(let content): self = .foreign(content)
     case .lost(let length, let limit): self = .framingLost(length: length, limit: limit)
     }
   }
@@ -73,7 +77,7 @@ extension FramedError {
 extension FramedError: TransportFault {
   public var fault: ConnectionFault {
     switch self {
-    case .notPackets, .webPage, .capture, .noInput: .permanent
+    case .notPackets, .webPage, .capture, .foreign, .noInput: .permanent
     case .framingLost, .connectTimedOut, .noMedia, .mediaStopped, .empty, .endedInPacket,
       .connectionClosed:
       .transient
@@ -82,7 +86,7 @@ extension FramedError: TransportFault {
 
   public var outcome: TransportOutcome? {
     switch self {
-    case .notPackets, .webPage, .capture: .unrecognized
+    case .notPackets, .webPage, .capture, .foreign: .unrecognized
     case .noMedia, .empty: .noMedia
     case .mediaStopped: .mediaLost
     case .framingLost, .connectTimedOut, .endedInPacket, .connectionClosed, .noInput: nil

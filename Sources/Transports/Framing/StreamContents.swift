@@ -108,7 +108,7 @@ struct StreamContents {
     case .beginning: .failed(FramedError.empty)
     case .framed(let packets):
       packets.isInsidePacket
-        ? .failed(FramedError.endedInPacket)
+        ? .failed(packets.foreignContent.map(FramedError.foreign) ?? FramedError.endedInPacket)
         : packets.delivered == 0 ? .failed(FramedError.empty) : .ended
     case .capture: .ended
     }

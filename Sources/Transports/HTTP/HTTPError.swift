@@ -70,6 +70,9 @@ extension HTTPError: CustomStringConvertible {
     case .webPage:
       return "the server answered with a web page; "
         + "this URL is for a browser, look for the URL of the stream itself"
+    case .otherContent(let type) where type.lowercased().hasPrefix("application/sdp"):
+      return "the server answered with a session description; save it, and give the file: "
+        + "rtp-recv session.sdp"
     case .otherContent(let type):
       return "the server answered with '\(type.printable)' instead of video/rtp; check the URL"
     case .encoded(let encoding):
@@ -140,7 +143,7 @@ extension HTTPError: CustomStringConvertible {
 extension HTTPError {
   init(_ fault: FramedDelivery.Fault) {
     switch fault {
-    case .notPackets, .capture: self = .notPackets
+    case .notPackets, .capture, .foreign: self = .notPackets
     case .webPage: self = .webPage
     case .lost(let length, let limit): self = .framingLost(length: length, limit: limit)
     }

@@ -46,8 +46,10 @@ public struct RTSPConfiguration: TransportOption, Hashable {
   /// ``silence``, and the time for UDP where that is tried first.
   var longestSilence: Duration? {
     let attempt = lowerTransport == .automatic ? RTSPSession.udpPatience : .zero
-    return silence.map { $0 + attempt }
+    return silence.map { patient($0) + attempt }
   }
+  /// How many earlier connections in a row were given up where a longer wait may have helped.
+  var impatience = 0
   /// The credentials to use when the URL contains none.
   public var credentials: Credentials?
   /// The methods of keep-alives upon which the server closed earlier connections.
@@ -64,6 +66,14 @@ public struct RTSPConfiguration: TransportOption, Hashable {
   public var protection = SRTPOptions()
 
   public init() {}
+
+  /// A limit, twice as long for each connection that was given up too soon, up to 40 s.
+  ///
+  /// Some cameras begin to send 6 s after PLAY, some send a picture in 10 s, and Axis P1346 answers
+  /// after up to 30 s.
+  func patient(_ limit: Duration) -> Duration {
+    max(limit, min(limit * (1 << min(impatience, 8)), .seconds(40)))
+  }
 }
 
 extension TransportOptions {

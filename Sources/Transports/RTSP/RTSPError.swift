@@ -143,7 +143,10 @@ extension RTSPError: CustomStringConvertible {
     switch status {
     case 400, 451: return "\(answer); check the URL"
     case 403, 407: return "\(answer); this user, or this network, is not allowed in"
-    case 404, 410: return "\(answer); check the path in the URL"
+    case 404:
+      return "\(answer); check the path in the URL; of a camera that speaks ONVIF, "
+        + "'rtp-recv onvif://HOST --list' shows it"
+    case 410: return "\(answer); check the path in the URL"
     case 463:
       // Key management failure (RFC 4567): Axis cameras want the keys of SRTP in SETUP.
       return "\(answer); switch SRTP off in the camera, and use rtsps://, which encrypts all of it"

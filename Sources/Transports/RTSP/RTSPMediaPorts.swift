@@ -34,21 +34,23 @@ struct RTSPMediaPorts {
   }
 
   /// Joins a group and, if possible, joins it on the next port for RTCP too.
+  ///
+  /// The server's packets come by the interface of `local`, the address of the connection, as a
+  /// rule; some networks have a route of their own for groups.
   init(
-    group: SocketAddress, sources: [SocketAddress],
+    group: SocketAddress, sources: [SocketAddress], local: SocketAddress,
     _ configuration: UDPTransport.SocketConfiguration, on eventLoop: any EventLoop
   ) throws(TransportError) {
-    let media = try DatagramSocket.joined(
-      group, sources: sources, interface: configuration.interface)
     let port = group.port ?? 0
+    let group = try JoinedGroup(
+      group, sources: sources, interface: configuration.interface,
+      local: local, isGuess: true)
+    let media = try group.socket(on: port)
     isMulticast = true
     self.eventLoop = eventLoop
     sockets = UDPReceiver.Ports(
       media: media,
-      control: port >= 65_535
-        ? nil
-        : try? DatagramSocket.joined(
-          group.with(port: port + 1), sources: sources, interface: configuration.interface),
+      control: port >= 65_535 ? nil : try? group.socket(on: port + 1), group: group,
       receiveBuffer: media.enlargeReceiveBuffer(to: configuration.receiveBuffer))
   }
 

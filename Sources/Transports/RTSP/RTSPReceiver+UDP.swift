@@ -15,7 +15,7 @@ extension RTSPReceiver: DatagramMerger {
       case .multicast(let group, let port, let sources):
         ports[media] = try RTSPMediaPorts(
           group: SocketAddress(ipAddress: group, port: port),
-          sources: sources.map { try SocketAddress(ipAddress: $0, port: 0) }, sockets,
+          sources: sources.map { try SocketAddress(ipAddress: $0, port: 0) }, local: local, sockets,
           on: eventLoop)
         // A group has no server ports to wait for, so packets can come from now on.
         startDelivery(ofMedia: media)

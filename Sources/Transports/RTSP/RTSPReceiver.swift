@@ -101,6 +101,7 @@ final class RTSPReceiver: PacketReceiver {
     var counters = count
     counters.skippedBytes += connection?.skipped ?? 0
     counters.hasUsedDigest = session.authenticator.hasSeenDigest
+    counters.impatience = session.wasImpatient.map { $0 ? 1 : 0 }
     counters.unanswered = session.exchanges.unanswered
     for (media, ports) in ports {
       if let receiver = ports.receiver {

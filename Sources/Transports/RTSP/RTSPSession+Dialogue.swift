@@ -163,7 +163,8 @@ extension RTSPSession {
       let description = try SessionDescription(answering: response).choosing(
         by: configuration.formats)
       let selected = description.index(
-        of: configuration.selection, orSoundOf: configuration.soundEncodings)
+        of: configuration.selection, preferring: configuration.formats.encodings,
+        orSoundOf: configuration.soundEncodings)
       guard purpose == .play else {
         perform(.describe(description, selected: selected, tracks: []))
         return end(.finished)

@@ -26,6 +26,21 @@ extension RTSPSession {
     var identifiers: (first: String, latest: String)?
     /// When the selected stream last brought a packet.
     var lastMedia: Instant?
+    /// Since when it has brought them without a long pause.
+    var begun: Instant?
+
+    /// Whether it has done so for a while.
+    var isSteady: Bool {
+      guard let begun, let lastMedia else { return false }
+      return begun.duration(to: lastMedia) >= RTSPSession.steadyPlay
+    }
+
+    /// Notes a packet of the selected stream, which begins anew behind a pause longer than that.
+    mutating func noteMedia(at now: Instant, longestPause: Duration?) {
+      if let lastMedia, let longestPause, lastMedia.duration(to: now) > longestPause { begun = nil }
+      begun = begun ?? now
+      lastMedia = now
+    }
   }
 
   /// What holds for one server, over all connections to it; ``redirect(to:at:)`` replaces it.

@@ -25,7 +25,7 @@ extension RTSPSession {
     let deadline =
       exchange.purpose == .teardown
       ? exchange.deadline ?? now.advanced(by: Self.teardownDeadline)
-      : now.advanced(by: Self.responseDeadline)
+      : now.advanced(by: patience)
     exchange.sent = now
     let sequence = exchanges.begin(exchange, deadline: deadline)
     var request = RTSPRequest(method: exchange.request.method, uri: exchange.request.uri)

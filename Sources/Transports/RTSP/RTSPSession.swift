@@ -41,6 +41,9 @@ struct RTSPSession: Sendable {
   /// The server that the credentials belong to.
   let origin: ServerURL
   private let silence: Duration?
+  /// Whether a longer wait may have helped, once it has ended; `nil` if the end says nothing of
+  /// that.
+  private(set) var wasImpatient: Bool?
   private var actions: [Action] = []
   private var reported: Set<RTSPDiagnostic> = []
 
@@ -133,7 +136,7 @@ struct RTSPSession: Sendable {
     let route = setups.route(channel)
     switch route {
     case .deliver(.media, let track) where track == setups.selectedTrack:
-      connection.lastMedia = now
+      connection.noteMedia(at: now, longestPause: silence)
     case .unassigned: report(.unassignedChannel(channel))
     case .deliver, .unwanted: break
     }
@@ -141,7 +144,9 @@ struct RTSPSession: Sendable {
   }
 
   /// Media of the selected stream came over UDP.
-  mutating func mediaArrived(at now: Instant) { connection.lastMedia = now }
+  mutating func mediaArrived(at now: Instant) {
+    connection.noteMedia(at: now, longestPause: silence)
+  }
 
   /// The sockets of ``Action/openPorts(media:_:)`` are open.
   mutating func portsOpened(_ ports: ClientPorts, forMedia media: Int, at now: Instant) {
@@ -208,14 +213,13 @@ struct RTSPSession: Sendable {
       guard late.purpose != .teardown else { return end(.finished) }
       // A server that sends the stream plays it, whatever becomes of its answer.
       if late.purpose == .play, let lastMedia = connection.lastMedia,
-        lastMedia.duration(to: now) <= Self.responseDeadline
+        lastMedia.duration(to: now) <= patience
       {
         exchanges.abandon()
         return playBegan(at: now)
       }
       return fail(
-        .noResponse(
-          method: late.request.method, seconds: Self.responseDeadline.wholeSeconds), at: now)
+        .noResponse(method: late.request.method, seconds: patience.wholeSeconds), at: now)
     }
     if let mediaDeadline, mediaDeadline.instant <= now {
       let seconds = mediaDeadline.limit.wholeSeconds
@@ -260,12 +264,21 @@ struct RTSPSession: Sendable {
   }
 
   mutating func end(_ end: End) {
+    if phase != .ended { wasImpatient = isImpatient(end) }
     if case .failed(let error) = end {
       perform(.end(.failed(withoutSecrets(error))))
     } else {
       perform(.end(end))
     }
     phase = .ended
+  }
+
+  private func isImpatient(_ end: End) -> Bool? {
+    switch end {
+    case .failed(.noResponse), .failed(.noMedia): return true
+    case .failed(.mediaStopped) where !connection.isSteady: return true
+    default: return connection.isSteady ? false : nil
+    }
   }
 
   private var connectionDeadline: Instant? {
@@ -285,12 +298,20 @@ struct RTSPSession: Sendable {
     let mayFallBack =
       lastMedia == nil && setups.carrier == .udp
       && configuration.lowerTransport == .automatic
-    guard let limit = mayFallBack ? Self.udpPatience : silence else { return nil }
+    let longest = connection.isSteady ? silence : silence.map(configuration.patient)
+    guard let limit = mayFallBack ? Self.udpPatience : longest else { return nil }
     return (max(lastMedia ?? start, start, lastHeld ?? start).advanced(by: limit), limit)
   }
 
+  /// How long an answer may take: as long as the media, and 10 s at least.
+  var patience: Duration {
+    max(Self.leastPatience, silence.map(configuration.patient) ?? Self.greatestPatience)
+  }
+
   static let connectDeadline = Duration.seconds(10)
-  static let responseDeadline = Duration.seconds(10)
+  private static let leastPatience = Duration.seconds(10)
+  /// That of who waits forever for media.
+  private static let greatestPatience = Duration.seconds(60)
   /// A program that ends must not wait for a server that does not answer.
   static let teardownDeadline = Duration.seconds(1)
   /// How long to wait for media over UDP before the stream is moved into the connection.

@@ -123,6 +123,7 @@ extension TransportKind {
       }
       if former.hasUsedDigest { options.rtsp.allowsBasic = false }
       options.rtsp.fatalKeepAlives.formUnion(former.fatalKeepAlives)
+      options.rtsp.impatience = former.impatience ?? 0
     }
     kind.counters = TransportCounter.ofSockets + TransportCounter.ofRTSP
     kind.hints = TransportHint.ofSockets + TransportHint.ofRTSP
@@ -138,6 +139,8 @@ extension TransportOptions {
     var configuration = rtsp
     configuration.credentials = configuration.credentials ?? credentials
     configuration.silence = silence.duration(standard: configuration.silence)
+    // What was said is not learnt otherwise.
+    if silence != .standard { configuration.impatience = 0 }
     if configuration.tls == TLSConfiguration() { configuration.tls = tls }
     if configuration.protection == SRTPOptions() { configuration.protection = srtp }
     if media.wantsEverything { configuration.setsUpEverything = true }

@@ -4,18 +4,25 @@ internal import RTPWire
 extension SessionDescription {
   /// The index of the stream to play, or of sound with one of `encodings` where everything is to be
   /// played and there is no video; `nil` when there is no such stream.
+  ///
+  /// Cameras may describe JPEG before H.264, so video that may be one of `videoEncodings` goes
+  /// before other video.
   func index(
-    of selection: RTSPConfiguration.Selection, orSoundOf encodings: Set<String> = []
+    of selection: RTSPConfiguration.Selection, preferring videoEncodings: Set<String> = [],
+    orSoundOf encodings: Set<String> = []
   ) -> Int? {
     switch selection {
-    case .everything: firstVideo ?? sound(of: encodings)
-    case .firstVideo: firstVideo
+    case .everything: firstVideo(preferring: videoEncodings) ?? sound(of: encodings)
+    case .firstVideo: firstVideo(preferring: videoEncodings)
     case .number(let number): media.indices.contains(number) ? number : nil
     }
   }
 
-  private var firstVideo: Int? {
-    media.firstIndex { $0.kind == .video && !$0.isBackChannel && !$0.isRetransmission }
+  private func firstVideo(preferring encodings: Set<String>) -> Int? {
+    let videos = media.indices.filter {
+      media[$0].kind == .video && !media[$0].isBackChannel && !media[$0].isRetransmission
+    }
+    return videos.first { media[$0].isUsable(byEncodings: encodings) } ?? videos.first
   }
 
   /// The index of the first sound with one of `encodings`.

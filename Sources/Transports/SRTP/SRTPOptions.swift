@@ -85,8 +85,10 @@ extension SRTPConfiguration {
 }
 
 extension SessionDescription.Media {
-  /// Whether the profile is one of protected media (RFC 3711 §11, RFC 5124).
-  public var isProtected: Bool { profile.uppercased().contains("SAVP") }
+  /// Whether the profile is one of protected media (RFC 3711 §11, RFC 5124), or there is a key.
+  ///
+  /// FFmpeg and UniFi Protect (`?enableSrtp`) write `RTP/AVP` together with the key of their SRTP.
+  public var isProtected: Bool { profile.uppercased().contains("SAVP") || !cryptos.isEmpty }
 
   /// The protection in the description: that of the first usable `a=crypto` line.
   ///

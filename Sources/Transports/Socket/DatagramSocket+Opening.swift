@@ -39,31 +39,6 @@ extension DatagramSocket {
     throw .portInUse(address: "every port tried of \(address.ipAddress ?? "this machine")")
   }
 
-  /// A socket that receives `group` on its port: from any source, from `sources` only, or from all
-  /// but those.
-  static func joined(
-    _ group: SocketAddress, sources: [SocketAddress], isExcluding: Bool = false,
-    interface name: String? = nil
-  ) throws(TransportError) -> DatagramSocket {
-    var interface: UInt32 = 0
-    if let name { interface = try interfaceIndex(named: name) }
-    let socket = try DatagramSocket(family: group.family)
-    socket.shareAddress()
-    // Bound to the group, the socket does not receive what is sent to the port alone.
-    try socket.bind(to: group)
-    if sources.isEmpty || isExcluding {
-      try socket.join(group: group, source: nil, interface: interface)
-    }
-    for source in sources {
-      if isExcluding {
-        socket.block(source, of: group, interface: interface)
-      } else {
-        try socket.join(group: group, source: source, interface: interface)
-      }
-    }
-    return socket
-  }
-
   /// How many of the kernel's ports are tried until the neighbouring one is free.
   private static var maximumPairAttempts: Int { 64 }
 }

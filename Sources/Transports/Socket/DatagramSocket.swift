@@ -71,7 +71,7 @@ final class DatagramSocket {
       unsafe setsockopt(
         descriptor, SOL_SOCKET, SO_BINDTODEVICE, bytes.baseAddress, socklen_t(bytes.count))
     }
-    if status < 0 { throw .permissionDenied(operation: "receive on one interface alone") }
+    if status < 0 { throw .interfaceNotPermitted(operation: "receive on one interface alone") }
   }
 
   func bind(to address: SocketAddress) throws(TransportError) {
@@ -119,6 +119,12 @@ final class DatagramSocket {
     if !isSet {
       throw .groupNotJoined(group: group.ipAddress ?? "", reason: Self.lastReason)
     }
+  }
+
+  /// Leaves `group`, which was joined by the interface of this index.
+  func leave(_ group: SocketAddress, interface: UInt32) {
+    set(
+      level, MCAST_LEAVE_GROUP, group_req(gr_interface: interface, gr_group: group.storage))
   }
 
   /// Sends to groups by the interface of this index.

@@ -36,6 +36,11 @@ extension SocketAddress {
     return .v4
   }
 
+  /// Whether only this machine can reach it.
+  var isLoopback: Bool {
+    ipAddress.map { $0.hasPrefix("127.") || $0 == "::1" } ?? false
+  }
+
   /// The address and port as in a URL: `127.0.0.1:5004`, `[::1]:5004`.
   var endpoint: String {
     guard let ipAddress, let port else { return "\(self)" }

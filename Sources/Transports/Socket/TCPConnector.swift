@@ -105,7 +105,7 @@ struct TCPConnector {
       return socket.unsafeSetSocketOption(
         level: SocketOptionLevel(SOL_SOCKET), name: SO_BINDTODEVICE, value: bytes
       ).flatMapErrorThrowing { _ in
-        throw TransportError.permissionDenied(operation: "connect over one interface alone")
+        throw TransportError.interfaceNotPermitted(operation: "connect over one interface alone")
       }
     }
   }

@@ -69,6 +69,15 @@ extension TransportHint {
       else { return nil }
       return leftOut(other)
     },
+    TransportHint(.silence) { situation in
+      let sockets = situation.options.sockets
+      guard sockets.interface == nil, sockets.bind?.host == nil,
+        let local = situation.counters.localAddress,
+        let address = try? SourceAddress(parsing: local), address.isGroup, let group = address.host
+      else { return nil }
+      return "nothing came to the group \(group): name the network interface by which it comes "
+        + "with --interface, and check the firewall"
+    },
   ]
 
   /// Fewer datagrams of another sender may be strays.

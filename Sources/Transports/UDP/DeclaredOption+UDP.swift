@@ -33,8 +33,10 @@ extension DeclaredOption {
   /// The options of those who open sockets.
   static let ofConnections: [DeclaredOption] = [
     DeclaredOption(
-      "bind", valueName: "address:port", help: "The local address and port to receive on.",
-      in: .udp,
+      "bind", valueName: "address:port",
+      help: """
+        The local address and port to receive on; a group is joined by the interface that has it.
+        """, in: .udp,
       read: { text -> UDPTransport.LocalAddress? in
         do {
           return try UDPTransport.LocalAddress(parsing: text)
@@ -46,7 +48,8 @@ extension DeclaredOption {
       },
       apply: { value, options in options.sockets.bind = value }),
     DeclaredOption(
-      "interface", valueName: "name", help: "The network interface to receive on alone.", in: .udp,
+      "interface", valueName: "name",
+      help: "The network interface to receive on alone, or to join a group by.", in: .udp,
       apply: { value, options in options.sockets.interface = value }),
   ]
 

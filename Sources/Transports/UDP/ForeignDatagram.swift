@@ -18,7 +18,8 @@ enum ForeignDatagram: Sendable, Hashable {
     case .video(let name): self = .media("\(name) video")
     case .sound(let name): self = .media("\(name) sound")
     case .picture(let name): self = .media("a \(name) picture")
-    case .compressed, .otherCapture, .connection, .webPage, .playlist, nil:
+    case .compressed, .otherCapture, .connection, .webPage, .playlist, .sessionDescription, .fleet,
+      nil:
       self = Self.protocolMessage(bytes)
     }
   }

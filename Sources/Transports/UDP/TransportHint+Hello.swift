@@ -29,7 +29,7 @@ extension SourceAddress {
     guard let host, let address = try? SocketAddress(ipAddress: host, port: 0),
       let name = address.ipAddress
     else { return false }
-    if name.hasPrefix("127.") || ["0.0.0.0", "::1", "::"].contains(name) { return true }
+    if address.isLoopback || ["0.0.0.0", "::"].contains(name) { return true }
     return (try? System.enumerateDevices())?.contains { $0.address?.ipAddress == name } ?? false
   }
 }

@@ -19,7 +19,9 @@ struct UDPPlan: Sendable {
       servers: [SocketAddress], local: SocketAddress?, payloads: UDPTransport.HelloConfiguration)
     /// Without a local address: every address of both families, on the listening's port.
     case unicast(local: SocketAddress?, sources: [SocketAddress], UDPTransport.Listening)
-    case multicast(group: SocketAddress, sources: [SocketAddress], UDPTransport.Listening)
+    /// With a local address, the group is joined by its interface.
+    case multicast(
+      group: SocketAddress, local: SocketAddress?, sources: [SocketAddress], UDPTransport.Listening)
   }
 
   init(
@@ -55,7 +57,13 @@ struct UDPPlan: Sendable {
         sources.append(try await resolve(name, port: 0))
       }
       if let address, address.isMulticast {
-        purpose = .multicast(group: address, sources: sources, listening)
+        var local: SocketAddress?
+        if let bind = sockets.bind {
+          if let host = bind.host { local = try await resolve(host, port: bind.port) }
+          // Nobody sends to a port that the kernel chooses.
+          if bind.port > 0 { listening.port = bind.port }
+        }
+        purpose = .multicast(group: address, local: local, sources: sources, listening)
         return
       }
       if let bind = sockets.bind {
@@ -118,22 +126,25 @@ struct UDPPlan: Sendable {
         ports: try unicastPorts(local: local, listening),
         expecting: expectation(of: sources, listening), hello: nil, on: eventLoop,
         delivering: sink)
-    case .multicast(let group, let sources, let listening):
-      func joined(_ port: Int) throws(TransportError) -> DatagramSocket {
-        try self.joined(group.with(port: port), sources: sources, listening)
-      }
-      let media = try joined(listening.port)
+    case .multicast(let address, let local, let sources, let listening):
+      let isExcluding = if case .only = listening.senders { false } else { true }
+      let group = try JoinedGroup(
+        address, sources: sources, isExcluding: isExcluding, interface: sockets.interface,
+        local: local)
+      let media = try group.socket(on: listening.port)
       let port = listening.controlPort ?? listening.port + 1
       // RTCP is useful, but its failure is tolerated.
       let control =
         port == listening.port || port > 65_535
-        ? nil : try? joined(port)
+        ? nil : try? group.socket(on: port)
+      var ports = ports(
+        media, control: control,
+        repairs: try repairSockets(beside: media, listening) {
+          (port) throws(TransportError) in try group.socket(on: port)
+        })
+      ports.group = group
       return UDPReceiver(
-        ports: ports(
-          media, control: control,
-          repairs: try repairSockets(beside: media, listening) {
-            (port) throws(TransportError) in try joined(port)
-          }), expecting: expectation(of: sources, listening), hello: nil, on: eventLoop,
+        ports: ports, expecting: expectation(of: sources, listening), hello: nil, on: eventLoop,
         delivering: sink)
     }
   }
@@ -142,7 +153,7 @@ struct UDPPlan: Sendable {
   private var localPort: Int {
     switch purpose {
     case .client: sockets.bind?.port ?? 0
-    case .unicast(_, _, let listening), .multicast(_, _, let listening): listening.port
+    case .unicast(_, _, let listening), .multicast(_, _, _, let listening): listening.port
     }
   }
 
@@ -223,6 +234,8 @@ struct UDPPlan: Sendable {
       return try bound(to: local)
     } catch .addressNotAvailable where listening.fallsBackToAnyAddress {
       return try bound(to: .any(local.family, port: listening.port))
+    } catch .addressNotAvailable where sockets.bind?.host == nil {
+      throw .addressOfSender(address: local.endpoint, port: listening.port)
     }
   }
 
@@ -276,13 +289,5 @@ struct UDPPlan: Sendable {
     if let interface = sockets.interface { try socket.bind(toInterface: interface) }
     try socket.bind(to: address.with(port: port))
     return socket
-  }
-
-  private func joined(
-    _ group: SocketAddress, sources: [SocketAddress], _ listening: UDPTransport.Listening
-  ) throws(TransportError) -> DatagramSocket {
-    let isExcluding = if case .only = listening.senders { false } else { true }
-    return try .joined(
-      group, sources: sources, isExcluding: isExcluding, interface: sockets.interface)
   }
 }

@@ -17,6 +17,8 @@ final class UDPReceiver: TrackReceiver {
     var missingControlPort: Int?
     /// The ports for repairs.
     var repairs: [Repair] = []
+    /// The group that the sockets have joined, if any.
+    var group: JoinedGroup?
     var receiveBuffer: Int
     /// The port for RTCP that the far end has named, if any.
     var feedbackPort: Int?
@@ -96,6 +98,7 @@ final class UDPReceiver: TrackReceiver {
       speak()
       return control
     }
+    ports.group?.keep(on: eventLoop) { [self] in pin.lastMedia }
     return EventLoopFuture.andAllSucceed(
       [control, media?.start() ?? eventLoop.makeSucceededVoidFuture()]
         + repairs.map { $0.start() }, on: eventLoop)
@@ -124,6 +127,7 @@ final class UDPReceiver: TrackReceiver {
     hello?.silenceTimer?.cancel()
     hello = nil
     hasNoAnswer = nil
+    ports.group?.stop()
     media?.stop()
     control?.stop()
     for repair in repairs { repair.stop() }

@@ -113,8 +113,7 @@ extension TransportKind {
       sockets: options.sockets,
       descriptions: (tracks + sharing).map { session.media[$0].description },
       on: eventLoop)
-    // FFmpeg writes RTP/AVP together with the key of its SRTP.
-    guard options.srtp.keys.isEmpty, session.media[chosen].isToBeDecrypted else { return transport }
+    guard options.srtp.keys.isEmpty, session.media[chosen].isProtected else { return transport }
     try options.repair.checkProtection(of: source)
     let exposure = session.isExposed ? "others can read the file" : nil
     var protections: [SRTPConfiguration?] = []
@@ -133,11 +132,11 @@ extension TransportKind {
 }
 
 extension SourceFile {
-  /// A byte order mark may precede it, as Windows editors write it.
+  /// A byte order mark may precede it, as Windows editors write it, or `SDP:`, as FFmpeg prints it.
   fileprivate var holdsSessionDescription: Bool {
     let view = beginning.readableBytesView
-    return (view.starts(with: [0xEF, 0xBB, 0xBF]) ? view.dropFirst(3) : view).starts(
-      with: "v=0".utf8)
+    let text = view.starts(with: [0xEF, 0xBB, 0xBF]) ? view.dropFirst(3) : view
+    return text.starts(with: "v=0".utf8) || text.starts(with: "SDP:".utf8)
   }
 }
 
@@ -180,7 +179,7 @@ extension SessionDescription {
       return index != chosen && section.port > 0 && !isOnPort(of: chosen, index)
         && !section.isRetransmission && !section.isBackChannel
         && ["RTP/AVP", "RTP/SAVP"].contains(where: section.profile.uppercased().hasPrefix)
-        && section.isToBeDecrypted == media[chosen].isToBeDecrypted
+        && section.isProtected == media[chosen].isProtected
     }
     return ([chosen] + others.prefix(UDPTransport.maximumTracks - 1)).sorted()
   }
@@ -190,12 +189,12 @@ extension SessionDescription {
   ///
   /// What is protected by keys of its own is left out.
   fileprivate func mediaSharingPort(with chosen: Int) -> [Int] {
-    guard !media[chosen].isToBeDecrypted else { return [] }
+    guard !media[chosen].isProtected else { return [] }
     let type = media[chosen].description.payloadType
     return media.indices.filter { index in
       let section = media[index]
       return index != chosen && isOnPort(of: chosen, index) && !section.isRetransmission
-        && !section.isBackChannel && !section.isToBeDecrypted
+        && !section.isBackChannel && !section.isProtected
         && section.profile.uppercased().hasPrefix("RTP/AVP")
         && section.description.payloadType.map { $0 != type } ?? false
     }
@@ -219,7 +218,7 @@ extension SessionDescription.Media {
   /// Whether it may be one of `encodings`, or any if that is empty.
   ///
   /// A section without an encoding name may turn out to be one, unless it is sound.
-  fileprivate func isUsable(byEncodings encodings: Set<String>) -> Bool {
+  func isUsable(byEncodings encodings: Set<String>) -> Bool {
     guard !encodings.isEmpty else { return true }
     return description.encodingName.map { encodings.contains($0.uppercased()) } ?? (kind != .audio)
   }
@@ -241,11 +240,6 @@ extension UDPTransport {
   static let maximumTracks = 16
   /// The most senders of a filter: a Linux socket joins ten per group (igmp_max_msf).
   static let maximumSources = 10
-}
-
-extension SessionDescription.Media {
-  /// Whether it claims to be protected, or has a key.
-  fileprivate var isToBeDecrypted: Bool { isProtected || !cryptos.isEmpty }
 }
 
 extension UDPTransport.Listening {

@@ -38,7 +38,8 @@ extension FuzzTarget {
           }
         }
       } catch {
-        framed.fault = error
+        // What it is shows only as far as it has come.
+        framed.fault = if case .foreign = error { .notPackets } else { error }
         break
       }
     }

@@ -15,6 +15,9 @@ public enum ForeignContent: Sendable, Hashable {
   case connection
   case webPage
   case playlist
+  case sessionDescription
+  /// The cameras of `rtp-recv fleet`.
+  case fleet
 
   /// How many first bytes are examined: they include two MPEG-TS packets.
   static let signatureLength = 512
@@ -37,6 +40,11 @@ public enum ForeignContent: Sendable, Hashable {
       self = .connection
     } else if has("<!") || has("<html") || has("<HTML") || has("<?xml") {
       self = .webPage
+    } else if has("v=0") || has("SDP:") {
+      // FFmpeg prints such a line before it.
+      self = .sessionDescription
+    } else if has("version: 1") || has("cameras:") || has("#"), Self.hasCameras(view) {
+      self = .fleet
     } else {
       return nil
     }
@@ -66,6 +74,14 @@ public enum ForeignContent: Sendable, Hashable {
   /// What either side of an RTSP connection begins with (RFC 2326 §6.1, §7.1).
   private static let requests = ["RTSP/1.", "OPTIONS rtsp", "DESCRIBE rtsp", "SETUP rtsp"]
 
+  /// Whether keys of a file of cameras are at the beginnings of lines.
+  private static func hasCameras(_ view: ByteBufferView) -> Bool {
+    let lines = String(decoding: view.prefix(signatureLength), as: UTF8.self)
+      .split(whereSeparator: \.isNewline)
+    func has(_ key: String) -> Bool { lines.contains { $0.hasPrefix(key) } }
+    return has("cameras:") || has("version: 1") && has("defaults:")
+  }
+
   /// Packets of 188 bytes begin with 0x47 (ISO/IEC 13818-1 §2.4.3.2).
   private static func isTransportStream(_ bytes: ByteBuffer) -> Bool {
     [0, 188].allSatisfy { bytes.getInteger(at: bytes.readerIndex + $0, as: UInt8.self) == 0x47 }
@@ -88,6 +104,9 @@ extension ForeignContent: CustomStringConvertible {
       "it is the text of an RTSP connection, without times; record it as packets: tcpdump -w FILE"
     case .webPage: "it is a web page, not a recording; give the URL of the stream itself"
     case .playlist: "it is a playlist; give one of the URLs in it"
+    case .sessionDescription:
+      "it is a session description; give its name instead: rtp-recv session.sdp"
+    case .fleet: "it is a file of cameras; try: rtp-recv fleet FILE"
     }
   }
 }
