@@ -63,6 +63,8 @@ struct PageTests {
     try browser.wait(until: "document.querySelectorAll('.tile.up').length === 16")
     for (name, _) in [cameras[0], cameras[7]] { try Self.expectMoving(name, in: browser) }
 
+    // Chrome before 110 and Safari before 16 have none.
+    _ = try browser.evaluate("delete Array.prototype.toReversed", as: Bool.self)
     _ = try browser.evaluate("location.hash = 'camera-3'; true", as: Bool.self)
     try Self.expectMoving("camera-3", in: browser)
     try browser.wait(until: "document.querySelector('#facts').textContent.includes('WebCodecs')")
@@ -121,6 +123,55 @@ struct PageTests {
     #expect(!browser.log.contains("exception"), "\(browser.log)")
   }
 
+  @Test("decoders that take everything and show nothing are given up")
+  func silentDecoders() throws {
+    let server = try RTSPSendTests.Server([("pattern", "a")], RTSPSendTests.small)
+    let receiver = try RunningProcess(
+      Product.rtpRecv, [server.url("a"), "--serve", "127.0.0.1:0"])
+    defer { receiver.send(signal: SIGKILL) }
+    let browser = try Browser()
+    try browser.open(Self.address(of: receiver) + "#camera")
+    _ = try browser.evaluate(Self.reading, as: Bool.self)
+    try Self.expectMoving("camera", in: browser)
+    let silencing = """
+      (() => {
+        VideoDecoder.prototype.decode = () => {};
+        SourceBuffer.prototype.appendBuffer = () => {};
+        return true;
+      })()
+      """
+    _ = try browser.evaluate(silencing, as: Bool.self)
+    try browser.wait(until: "document.querySelector('#facts').textContent.includes('JPEG')")
+    try Self.expectMoving("camera", in: browser)
+    #expect(!browser.log.contains("exception"), "\(browser.log)")
+  }
+
+  @Test(
+    "behind nginx, pictures come if all is passed on that is needed, and the page says what is not",
+    arguments: [
+      (["Host $http_host", "Upgrade $http_upgrade", "Connection upgrade"], true),
+      (["Host $host", "Upgrade $http_upgrade", "Connection upgrade"], false),
+      (["Host $http_host"], false),
+    ] as [([String], Bool)])
+  func behindNginx(headers: [String], isEnough: Bool) throws {
+    let server = try RTSPSendTests.Server([("pattern", "a")], RTSPSendTests.small)
+    let receiver = try RunningProcess(
+      Product.rtpRecv, [server.url("a"), "--serve", "127.0.0.1:0"])
+    defer { receiver.send(signal: SIGKILL) }
+    let page = String(try Self.address(of: receiver).dropLast())
+    let proxy = try NginxProxy(for: page, settings: headers.map { "proxy_set_header \($0);" })
+    defer { proxy.process.send(signal: SIGKILL) }
+    let browser = try Browser()
+    try browser.open(proxy.url("#camera"))
+    guard isEnough else {
+      let words = "no WebSocket comes through; a proxy has to pass on"
+      try browser.wait(until: "document.querySelector('#link').textContent.includes('\(words)')")
+      return
+    }
+    _ = try browser.evaluate(Self.reading, as: Bool.self)
+    try Self.expectMoving("camera", in: browser)
+  }
+
   @Test("sound comes once it is wanted, and no longer", arguments: ["pcma", "opus"])
   func sound(codec: String) throws {
     let server = try RTSPSendTests.Server(
@@ -133,9 +184,11 @@ struct PageTests {
     let noting = """
       (() => {
         window.heard = 0;
+        window.planned = [];
         const start = AudioBufferSourceNode.prototype.start;
         AudioBufferSourceNode.prototype.start = function (time) {
           if (this.buffer.getChannelData(0).some((sample) => Math.abs(sample) > 0.1)) heard += 1;
+          planned.push({ from: time, to: time + this.buffer.duration });
           return start.call(this, time);
         };
         return true;
@@ -147,8 +200,54 @@ struct PageTests {
     #expect(try browser.evaluate("heard", as: Int.self) == 0)
     _ = try browser.evaluate("\(button).click(), true", as: Bool.self)
     try browser.wait(until: "heard > 2")
+    // What waits while the page is busy comes at once, and is not heard in layers.
+    let stall = """
+      (() => {
+        const end = performance.now() + 1500;
+        while (performance.now() < end) {}
+        return planned.length;
+      })()
+      """
+    let before = try browser.evaluate(stall, as: Int.self)
+    try browser.wait(until: "planned.length > \(before + 30)")
+    let isInOrder = "planned.every(({ from }, i) => i === 0 || from > planned[i - 1].to - 1e-6)"
+    #expect(try browser.evaluate(isInOrder, as: Bool.self))
     _ = try browser.evaluate("\(button).click(), true", as: Bool.self)
     try browser.wait(until: "\(button).getAttribute('aria-pressed') === 'false'")
+    #expect(!browser.log.contains("exception"), "\(browser.log)")
+  }
+
+  @Test("sound that the browser cannot decode any more is said, and no longer asked for")
+  func lostSound() throws {
+    let server = try RTSPSendTests.Server(
+      [("pattern", "a")], ["--audio", "opus"] + RTSPSendTests.small)
+    let receiver = try RunningProcess(
+      Product.rtpRecv, [server.url("a"), "--serve", "127.0.0.1:0"])
+    defer { receiver.send(signal: SIGKILL) }
+    let browser = try Browser()
+    try browser.open(Self.address(of: receiver) + "#camera")
+    let failing = """
+      (() => {
+        window.AudioDecoder = class extends AudioDecoder {
+          constructor(callbacks) {
+            super(callbacks);
+            this.fail = callbacks.error;
+          }
+          decode() {
+            this.close();
+            this.fail(new DOMException('it gives up'));
+          }
+        };
+        return true;
+      })()
+      """
+    _ = try browser.evaluate(failing, as: Bool.self)
+    let button = "document.querySelector('#sound')"
+    try browser.wait(until: "!\(button).disabled")
+    _ = try browser.evaluate("\(button).click(), true", as: Bool.self)
+    try browser.wait(until: "document.querySelector('#notice').textContent.includes('it gives up')")
+    #expect(
+      try browser.evaluate("\(button).getAttribute('aria-pressed')", as: String.self) == "false")
     #expect(!browser.log.contains("exception"), "\(browser.log)")
   }
 

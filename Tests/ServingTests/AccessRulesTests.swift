@@ -67,9 +67,33 @@ struct AccessRulesTests {
       Asker(
         "the page itself", ["Host": "localhost:9800", "Origin": "http://localhost:9800"], 200),
       Asker(
+        "the page's script behind a proxy that drops the port",
+        ["Host": "localhost", "Origin": "http://localhost:8080", "Sec-Fetch-Site": "same-origin"],
+        uri: "/main.js", 200),
+      Asker(
+        "the script from another site",
+        ["Host": "localhost", "Origin": "http://evil.example", "Sec-Fetch-Site": "cross-site"],
+        uri: "/main.js", 403),
+      Asker(
         "the page behind a proxy with TLS", ["Host": "localhost", "Origin": "https://localhost"],
         200
       ),
+      Asker(
+        "the page behind a proxy that says the port of TLS",
+        ["Host": "localhost:443", "Origin": "https://localhost"], 200),
+      Asker(
+        "the page at the port of HTTP, which the browser leaves out",
+        ["Host": "localhost:80", "Origin": "http://localhost"], 200),
+      Asker(
+        "the page behind a proxy that leaves its port out",
+        ["Host": "localhost", "Origin": "https://localhost:8443"], 403),
+      Asker(
+        "a page of TLS on the same host",
+        ["Host": "localhost:9800", "Origin": "https://localhost"], 403),
+      Asker(
+        "a page of TLS on the port of HTTP",
+        ["Host": "localhost", "Origin": "https://localhost:80"],
+        403),
       Asker(
         "another site's script", ["Host": "localhost:9800", "Origin": "http://evil.example"], 403),
       Asker(
@@ -122,6 +146,19 @@ struct AccessRulesTests {
         uri: "/?token=\(token.text)", 403),
       Asker(
         "another name with it", ["Host": "evil.example"], uri: "/?token=\(token.text)", 421),
+      Asker(
+        "a program by another name with it", ["Host": "cameras.example"],
+        uri: "/cameras/a/snapshot.jpg?token=\(token.text)", 200),
+      Asker(
+        "a scraper by another name with it", ["Host": "cameras.example"],
+        uri: "/metrics?token=\(token.text)", 200),
+      Asker(
+        "a program by another name with another", ["Host": "cameras.example"],
+        uri: "/cameras/a/snapshot.jpg?token=\(AccessToken().text)", 421),
+      Asker(
+        "another site that has a program's address",
+        ["Host": "cameras.example", "Origin": "https://evil.example"],
+        uri: "/cameras/a/snapshot.jpg?token=\(token.text)", 403),
     ]
     for asker in askers {
       let decision = rules.decide(on: asker.head)
@@ -141,6 +178,18 @@ struct AccessRulesTests {
         "Authorization": "Bearer \(token.text)",
       ], 403)
     #expect(Self.status(of: rules.decide(on: behindProxy.head)) == 403)
+  }
+
+  @Test("whoever asks by a name that is not known here reads what to do", arguments: [false, true])
+  func unknownName(needsToken: Bool) {
+    let rules = AccessRules(names: [], token: needsToken ? AccessToken() : nil, port: 9800)
+    let asker = Asker("a browser", ["Host": "nvr.example:9800"], 421)
+    guard case .refused(_, let words) = rules.decide(on: asker.head) else {
+      Issue.record("not refused")
+      return
+    }
+    #expect(words.contains("ask by an address of this machine"))
+    #expect(words.contains("Bearer") == needsToken)
   }
 
   @Test(

@@ -46,6 +46,24 @@ struct LiveCameraTests {
     camera.end()
   }
 
+  @Test("whoever wants JPEG of a group that is not kept to its end gets it from the next one on")
+  func cutGroup() {
+    let camera = Self.camera()
+    let viewer = Viewer {}
+    let key = Self.picture(0, isKey: true)
+    camera.setShare(key.bytes.readableBytes)
+    camera.take(key)
+    camera.take(Self.picture(40))
+    #expect(camera.group.units.count == 1)
+    camera.add(viewer, as: .jpeg)
+    camera.take(Self.picture(80))
+    #expect(camera.feed == nil)
+    camera.take(Self.picture(120, isKey: true))
+    #expect(camera.feed != nil)
+    camera.remove(viewer)
+    camera.end()
+  }
+
   @Test("decoding goes on for five seconds of pictures for nobody")
   func linger() {
     let camera = Self.camera()

@@ -2,6 +2,7 @@ import Bitstream
 import BlockingIO
 import Defragment
 import NIOCore
+import NIOHTTP1
 import RTPWire
 import TestSupport
 import Testing
@@ -75,5 +76,23 @@ struct SnapshotTests {
     let damaged = await headers(notOlderThan: 1800)
     #expect(try #require(damaged["X-Picture-Age"].flatMap { Double($0) }) < 1800)
     #expect(damaged["X-Picture-Condition"] == "damaged")
+  }
+
+  @Test(
+    "of a group that is too long to be kept, it is of those that were kept",
+    arguments: [
+      (0, 7200, "too large to be kept"), (1, 1800, "the newest picture that was kept is 36"),
+      (1, 7200, nil), (3, 1800, nil),
+    ] as [(Int, Double, String?)])
+  func cutGroup(kept: Int, greatestAge: Double, refusal: String?) async throws {
+    let units = try Self.group().units
+    let room = units.prefix(kept).reduce(0) { $0 + $1.size }
+    var group = PictureGroup()
+    for unit in units { group.append(unit, within: room) }
+    #expect(group.units.count == kept)
+    let answer = await Snapshot.answer(of: group, in: nil, notOlderThan: greatestAge) { _ in }
+    let status: HTTPResponseStatus = refusal == nil ? .ok : .serviceUnavailable
+    #expect(answer.status == status)
+    if let refusal { #expect(String(buffer: answer.body).contains(refusal)) }
   }
 }

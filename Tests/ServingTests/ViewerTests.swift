@@ -74,17 +74,32 @@ struct ViewerTests {
     #expect(texts == Array(1000..<1300) + Array(36..<100))
   }
 
-  @Test func aGroupThatIsTooLongIsNotKept() {
+  @Test func ofAGroupThatIsTooLongTheBeginningIsKeptAndNoViewerBeginsWithIt() {
     var stream = Stream()
     stream.size = 1 << 20
     var group = PictureGroup()
     group.append(stream.next(isKey: true))
     for _ in 0..<20 { group.append(stream.next()) }
-    #expect(group.units.isEmpty)
+    #expect(group.units.map(\.isKey) == [true] + [Bool](repeating: false, count: 6))
+    var queue = ViewerQueue(group, at: Self.at(0))
+    queue.append(stream.next(), at: Self.at(1))
+    #expect(queue.isEmpty)
+    // Nobody watches any more.
+    group.append(stream.next(), within: 3 << 20)
+    #expect(group.units.count == 2)
     group.append(stream.next(isKey: true))
-    #expect(!group.units.isEmpty)
-    group.append(stream.next(), within: 1 << 20)
+    group.append(stream.next())
+    #expect(group.beginning.map(\.isKey) == [true, false])
+    group.append(stream.next(isKey: true), within: 1 << 20)
     #expect(group.units.isEmpty)
+  }
+
+  @Test func ofAGroupOfTooManyPicturesTheBeginningIsKept() {
+    var stream = Stream()
+    var group = PictureGroup()
+    for number in 0...PictureGroup.limits.count { group.append(stream.next(isKey: number == 0)) }
+    #expect(group.units.count == PictureGroup.limits.count)
+    #expect(group.beginning.isEmpty)
   }
 
   @Test func aViewerThatLagsIsTakenToTheNewestKeyPicture() {

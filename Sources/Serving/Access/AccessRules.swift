@@ -32,27 +32,38 @@ struct AccessRules: Sendable {
     guard head.method == .GET || head.method == .HEAD else {
       return .refused(.methodNotAllowed, "only GET is answered")
     }
-    // No site can have a browser send it, and scrapers and proxies know this machine by any name.
-    let isScraper = token.map { hasBearer(head, $0) } ?? false
+    let request = Request(head)
+    let hasInAddress = request.query["token"].flatMap { token?.matches($0) } ?? false
+    // Programs ask for one thing and keep nothing; a page is in the browser's history.
+    let isForPrograms = request.path.hasPrefix("/cameras/") || request.path == "/metrics"
+    // No site knows the token, or can have a browser send the header, and scrapers and proxies know
+    // this machine by any name.
+    let knowsToken = (token.map { hasBearer(head, $0) } ?? false) || hasInAddress && isForPrograms
     let hosts = head.headers["host"]
     guard hosts.count == 1, let host = Authority(hosts[0]),
-      isScraper || host.isAddress || names.contains(host.host)
-    else { return .refused(.misdirectedRequest, "the host that is asked for is not this one") }
-    guard isOwnSite(head, host: host) else {
-      return .refused(.forbidden, "another site asks")
+      knowsToken || host.isAddress || names.contains(host.host)
+    else {
+      return .refused(
+        .misdirectedRequest,
+        "the host that is asked for is not this one; ask by an address of this machine"
+          + (token == nil ? "" : ", or send the token as 'Authorization: Bearer'"))
+    }
+    // Browsers send Origin with the page's own scripts, which are the same for everybody, and say
+    // what a proxy leaves out.
+    let isScript = request.path.hasSuffix(".js")
+    guard isScript || hasOwnOrigin(head, host: host), hasOwnSite(head) else {
+      return .refused(
+        .forbidden, "another site asks; a proxy has to pass Host on as it comes, with its port")
     }
     guard let token else { return .allowed }
-    if let given = Request(head).query["token"], token.matches(given) {
-      // Programs ask for one thing and keep nothing; a page is in the browser's history.
-      let path = Request(head).path
-      if path.hasPrefix("/cameras/") || path == "/metrics" { return .allowed }
+    if hasInAddress, !isForPrograms {
       // A link in a mail leads here from another site, and so does the redirection behind it. What
       // pages of other sites ask for is refused above.
       return .keepsToken(
         cookie: "\(cookieName)=\(token.text); Path=/; HttpOnly; SameSite=Lax",
         path: Self.withoutToken(head.uri))
     }
-    guard isScraper || cookies(of: head).contains(where: token.matches) else {
+    guard knowsToken || cookies(of: head).contains(where: token.matches) else {
       return .refused(
         .unauthorized, "a token is needed; rtp-recv prints it on standard error when it begins")
     }
@@ -69,19 +80,29 @@ struct AccessRules: Sendable {
     return path + (rest.isEmpty ? "" : "?" + rest)
   }
 
-  /// Whether no browser says that another site asks; links from elsewhere may lead here.
-  private func isOwnSite(_ head: HTTPRequestHead, host: Authority) -> Bool {
-    for origin in head.headers["origin"] {
-      let rest =
-        origin.hasPrefix("http://")
-        ? origin.dropFirst(7) : origin.hasPrefix("https://") ? origin.dropFirst(8) : ""
-      guard Authority(rest) == host else { return false }
+  /// Whether no browser says that the page of another site asks.
+  private func hasOwnOrigin(_ head: HTTPRequestHead, host: Authority) -> Bool {
+    head.headers["origin"].allSatisfy { origin in
+      guard
+        let (beginning, port) = Self.schemes.first(where: { origin.hasPrefix($0.beginning) }),
+        let site = Authority(origin.dropFirst(beginning.count))
+      else { return false }
+      return site.host == host.host && site.port ?? port == host.port ?? port
     }
+  }
+
+  /// Whether no browser says that another site asks; links from elsewhere may lead here.
+  private func hasOwnSite(_ head: HTTPRequestHead) -> Bool {
     let isVisit = head.headers["sec-fetch-mode"] == ["navigate"]
     return head.headers["sec-fetch-site"].allSatisfy {
       ["same-origin", "none"].contains($0) || isVisit
     }
   }
+
+  /// How origins begin, and the port that each leaves out (RFC 6454 §4).
+  private static let schemes: [(beginning: String, port: UInt16)] = [
+    ("http://", 80), ("https://", 443),
+  ]
 
   private func hasBearer(_ head: HTTPRequestHead, _ token: AccessToken) -> Bool {
     head.headers["authorization"].contains { value in

@@ -7,8 +7,8 @@ import Synchronization
 
 /// A camera on the page: takes what is received, and hands it to the viewers that watch it.
 ///
-/// While nobody watches, it keeps the pictures since the last key picture, by reference, and the
-/// last events. It stays while the runs that receive it come and go.
+/// While nobody watches, it keeps the pictures since the last key picture, by reference, as far as
+/// there is room, and the last events. It stays while the runs that receive it come and go.
 public final class LiveCamera: Sendable {
   public let name: String
   /// What it is in messages.
@@ -166,7 +166,7 @@ public final class LiveCamera: Sendable {
     }
   }
 
-  /// The pictures from which the newest one can be decoded.
+  /// The pictures since the last key picture, as far as they are kept.
   var group: PictureGroup { state.withLock(\.group) }
 
   /// Hands pictures to `viewer` from now on, beginning with those since the last key picture.
@@ -208,7 +208,9 @@ public final class LiveCamera: Sendable {
   /// Begins to decode, if somebody wants JPEG and there is something to begin with.
   private func openFeed() {
     state.withLock { state in
-      guard state.wantsJPEG, state.feed == nil, let first = state.group.units.first else { return }
+      guard state.wantsJPEG, state.feed == nil, let first = state.group.beginning.first else {
+        return
+      }
       state.feed = JPEGFeed(
         state.group, codec: first.sent.codec, box: state.box,
         deliver: { [weak self] in self?.deliver($0) }, onEvent: { [weak self] in self?.note($0) })

@@ -32,19 +32,31 @@ export class Feed {
     };
     socket.onmessage = ({ data }) => this.take(data);
     socket.onclose = () => {
+      const hasOpened = this.socket === socket;
       this.socket = null;
       this.handlers.link(false);
-      this.askWhy();
+      this.askWhy(hasOpened);
       setTimeout(() => this.open(), this.pause);
       this.pause = Math.min(2 * this.pause, LONGEST_PAUSE);
     };
   }
 
-  // A server that began anew may have another token, and does not say so to a WebSocket.
-  askWhy() {
-    fetch('icon.svg', { cache: 'no-store' }).then(({ status }) => {
-      if (status === 401) this.handlers.link(false, 'this address is no longer valid; open the one that rtp-recv says now');
-    }, () => {});
+  // A WebSocket is not told why there is none: a server that began anew may have another token, and
+  // a proxy may pass on too little.
+  async askWhy(hasOpened) {
+    try {
+      const answer = await fetch('live', { cache: 'no-store' });
+      const words = answer.status === 401
+        ? 'this address is no longer valid; open the one that rtp-recv says now'
+        : [403, 421].includes(answer.status) ? (await answer.text()).trim()
+        // What allows everything but a WebSocket.
+        : answer.status === 404 && !hasOpened
+          ? 'rtp-recv answers, but no WebSocket comes through; a proxy has to pass on Upgrade, and Host with its port'
+          : null;
+      if (words && !this.socket) this.handlers.link(false, words);
+    } catch {
+      // It does not answer, as is said already.
+    }
   }
 
   // Asks for pictures of a camera: `watch` for coded ones, `jpeg`, or `null` for none.

@@ -86,7 +86,7 @@ export class Full {
   }
 
   showEvents() {
-    element('events').replaceChildren(...this.camera.events.toReversed().map((event) => {
+    element('events').replaceChildren(...[...this.camera.events].reverse().map((event) => {
       const item = document.createElement('li');
       item.className = event.warning ? 'warning' : '';
       const time = document.createElement('time');
@@ -121,7 +121,10 @@ export class Full {
   }
 
   hear() {
-    this.sound = new Sound();
+    element('notice').textContent = '';
+    this.sound = new Sound({
+      failed: (words) => this.loseSound(`this browser does not decode the sound: ${words}`),
+    });
     this.feed.listen(this.camera.name);
     element('sound').setAttribute('aria-pressed', 'true');
   }
@@ -134,12 +137,16 @@ export class Full {
     element('sound').setAttribute('aria-pressed', 'false');
   }
 
+  loseSound(words) {
+    this.silence();
+    element('notice').textContent = words;
+  }
+
   takeSoundFormat(format) {
     if (!this.sound || format.id !== this.camera?.id) return;
     if (!canHear(format)) {
       const why = window.isSecureContext ? 'this browser does not decode' : 'only https or localhost decodes';
-      element('notice').textContent = `${why} ${format.codec}`;
-      this.silence();
+      this.loseSound(`${why} ${format.codec}`);
       return;
     }
     this.sound.configure(format);

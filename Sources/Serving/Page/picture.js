@@ -5,8 +5,13 @@ import { MSEPlayer, canPlay } from './mse.js';
 
 // `?player=mse` and `?player=jpeg` try the others.
 const chosen = new URLSearchParams(location.search).get('player');
-// So many failures in this many milliseconds, and the next way is tried.
+// So many failures in this many milliseconds, and the next way is tried; of some, one is enough.
 const MOST_FAILURES = 3, FAILURE_TIME = 15_000;
+const FINAL_FAILURES = ['pictures are reordered', 'nothing was shown'];
+// Some decoders take everything and show nothing: Chrome's MSE of a stream without IDR pictures, or
+// H.265 that a browser only says it decodes. Others hold back as many pictures as a level allows, or
+// need a while, in milliseconds, to begin.
+const MOST_UNSEEN = 16, LONGEST_UNSEEN = 10_000;
 
 export class Picture {
   constructor(name, feed) {
@@ -62,6 +67,7 @@ export class Picture {
     element.setAttribute('aria-label', `Live picture of ${this.name}`);
     this.frame.prepend(element);
     this.title = title;
+    this.unseen = null;
     this.player = new Player({
       canvas: element, video: element,
       painted: (picture) => this.note(picture), failed: (words) => this.fail(words),
@@ -80,6 +86,19 @@ export class Picture {
       return;
     }
     this.player?.push(picture);
+    // Unless that failed.
+    if (this.player) this.watch(picture.isKey);
+  }
+
+  // Gives up a player that shows nothing from a key picture on.
+  watch(isKey) {
+    const now = performance.now();
+    if (isKey) this.unseen ??= { since: now, count: 0 };
+    if (!this.unseen) return;
+    this.unseen.count += 1;
+    if (this.unseen.count > MOST_UNSEEN && now - this.unseen.since > LONGEST_UNSEEN) {
+      this.fail('nothing was shown');
+    }
   }
 
   pushJPEG(picture) {
@@ -90,6 +109,7 @@ export class Picture {
 
   note({ width, height, arrival, captured }) {
     this.count += 1;
+    this.unseen = null;
     this.paintedAt = performance.now();
     this.delay = captured ? Date.now() - captured : null;
     if (arrival !== undefined) {
@@ -109,7 +129,7 @@ export class Picture {
     this.failures = this.failures.filter((time) => now - time < FAILURE_TIME);
     this.failures.push(now);
     console.warn(`${this.name}: ${this.title}: ${words}`);
-    if (this.failures.length >= MOST_FAILURES || words === 'pictures are reordered') {
+    if (this.failures.length >= MOST_FAILURES || FINAL_FAILURES.includes(words)) {
       this.refused.add(this.title === 'MSE' ? 'mse' : 'codecs');
       this.failures = [];
     }

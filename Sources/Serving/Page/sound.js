@@ -1,7 +1,8 @@
 // The sound of one camera, once somebody wants to hear it.
 import { bytesOf } from './feed.js';
 
-// How far ahead sound is scheduled at first, and at most, in seconds.
+// How far ahead sound is scheduled at first, and at most, in seconds. What comes beyond, as after a
+// stall, is left out.
 const LEAD = 0.08, LONGEST_LEAD = 0.4;
 
 // What the browser or this page decodes.
@@ -11,7 +12,9 @@ export function canHear(format) {
 }
 
 export class Sound {
-  constructor() {
+  // `failed` is told why nothing is heard.
+  constructor({ failed }) {
+    this.failed = failed;
     this.context = new AudioContext({ latencyHint: 'interactive' });
     this.context.resume();
     this.next = 0;
@@ -23,13 +26,17 @@ export class Sound {
     if (!['opus', 'aac'].includes(format.codec) || !window.AudioDecoder) return;
     const description = bytesOf(format.description ?? '');
     this.decoder = new AudioDecoder({
-      output: (data) => this.play(data), error: () => { this.decoder = null; },
+      output: (data) => this.play(data), error: (error) => this.failed(error.message),
     });
-    this.decoder.configure({
-      codec: format.codec === 'opus' ? 'opus' : `mp4a.40.${(description[0] ?? 0x10) >> 3}`,
-      sampleRate: format.rate, numberOfChannels: format.channels,
-      ...(description.length > 0 ? { description } : {}),
-    });
+    try {
+      this.decoder.configure({
+        codec: format.codec === 'opus' ? 'opus' : `mp4a.40.${(description[0] ?? 0x10) >> 3}`,
+        sampleRate: format.rate, numberOfChannels: format.channels,
+        ...(description.length > 0 ? { description } : {}),
+      });
+    } catch (error) {
+      this.failed(error.message);
+    }
   }
 
   push(unit) {
@@ -65,7 +72,8 @@ export class Sound {
 
   schedule(buffer) {
     const now = this.context.currentTime;
-    if (this.next < now || this.next > now + LONGEST_LEAD) this.next = now + LEAD;
+    if (this.next > now + LONGEST_LEAD) return;
+    if (this.next < now) this.next = now + LEAD;
     const source = this.context.createBufferSource();
     source.buffer = buffer;
     source.connect(this.context.destination);

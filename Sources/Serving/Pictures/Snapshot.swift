@@ -10,13 +10,16 @@ import Synchronization
 enum Snapshot {
   /// Why there is none.
   enum Failure: Error, Sendable, CustomStringConvertible {
-    /// No key picture has come, or its group is too long to be kept.
+    /// No key picture has come, or none could be decoded.
     case noPicture
+    /// The last key picture is larger than what is kept of the camera.
+    case tooLarge
     case notDecoded(String)
 
     var description: String {
       switch self {
       case .noPicture: "no picture has come from which decoding can begin"
+      case .tooLarge: "the last key picture is too large to be kept"
       case .notDecoded(let words): words
       }
     }
@@ -29,7 +32,12 @@ enum Snapshot {
     onEvent: @escaping @Sendable (DecoderBoxEvent) -> Void
   ) async -> Answer {
     func tooOld(_ age: Double) -> Answer {
-      .unavailable("the newest picture is \(age.formatted(digits: 1)) s old")
+      let age = age.formatted(digits: 1)
+      return .unavailable(
+        group.isCut
+          ? "the newest picture that was kept is \(age) s old; "
+            + "let the camera send key pictures more often"
+          : "the newest picture is \(age) s old")
     }
     // What is too old already is not decoded.
     if let newest = group.units.last?.sent.lastArrival {
@@ -54,7 +62,7 @@ enum Snapshot {
     of group: PictureGroup, in box: DecoderBox?, notOlderThan greatestAge: Double,
     onEvent: @escaping @Sendable (DecoderBoxEvent) -> Void
   ) async throws(Failure) -> (JPEGPicture, age: Double) {
-    guard let first = group.units.first else { throw .noPicture }
+    guard let first = group.units.first else { throw group.isCut ? .tooLarge : .noPicture }
     let frames = Mutex<(intact: RawFrame?, newest: RawFrame?)>((nil, nil))
     let failure = Mutex<String?>(nil)
     let decoder: VideoDecoder

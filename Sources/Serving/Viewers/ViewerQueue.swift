@@ -27,7 +27,7 @@ struct ViewerQueue: Sendable {
 
   /// Begins with `group`.
   init(_ group: PictureGroup, at now: Instant) {
-    for unit in group.units { append(unit, at: now) }
+    for unit in group.beginning { append(unit, at: now) }
   }
 
   var isEmpty: Bool { waiting.isEmpty }

@@ -62,7 +62,7 @@ struct NginxProxy {
           }
           location /gone { return 404; }
           location /busy { add_header Retry-After 20 always; return 503; }
-          location /page { default_type text/html; return 200 "<!DOCTYPE html>"; }
+          location = /page { default_type text/html; return 200 "<!DOCTYPE html>"; }
           location /moved { return 302 /live; }
         }
       }

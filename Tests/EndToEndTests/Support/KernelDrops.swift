@@ -5,8 +5,8 @@ import Foundation
 func withoutKernelDrops<Value>(attempts: Int = 5, _ body: () throws -> Value) throws -> Value {
   for _ in 1..<attempts {
     let before = kernelDrops()
-    let value = try body()
-    if kernelDrops() == before { return value }
+    let result = Result { try body() }
+    if kernelDrops() == before { return try result.get() }
   }
   return try body()
 }
