@@ -45,15 +45,17 @@ package final class FileWriter {
   /// - Parameters:
   ///   - path: the file, named pipe or device.
   ///   - permissions: those of a new file, before the umask.
+  ///   - isAppending: whether what is written comes at the end, though another program may have cut
+  ///     the file.
   ///   - deadline: when to give up on a named pipe's reader.
   ///   - noteDelay: called if that does not come within two seconds, before waiting on.
   /// - Throws: ``WriteFailure/cannotOpen(errno:)`` or ``WriteFailure/noReader``.
   package init(
-    opening path: String, permissions: mode_t = usualPermissions, until deadline: WriteDeadline,
-    whenReaderIsLate noteDelay: () -> Void = {}
+    opening path: String, permissions: mode_t = usualPermissions, isAppending: Bool = false,
+    until deadline: WriteDeadline, whenReaderIsLate noteDelay: () -> Void = {}
   ) throws(WriteFailure) {
     // Without O_NONBLOCK, opening a named pipe would block until it has a reader.
-    let flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK
+    let flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | (isAppending ? O_APPEND : 0)
     var number = Self.open(path, flags | O_EXCL, permissions)
     let isNew = number >= 0
     if !isNew, errno == EEXIST { number = Self.open(path, flags, permissions) }
@@ -137,7 +139,7 @@ package final class FileWriter {
 
   /// Whether `path` is still the name of this file: somebody may have moved it, and put another one
   /// in its place.
-  private func isNamed(_ path: String) -> Bool {
+  package func isNamed(_ path: String) -> Bool {
     var (own, other) = (stat(), stat())
     return unsafe fstat(number, &own) == 0 && lstat(path, &other) == 0
       && own.st_dev == other.st_dev && own.st_ino == other.st_ino
@@ -236,9 +238,12 @@ package final class FileWriter {
   // MARK: - Files
 
   /// Whether the file is empty.
-  package var isEmpty: Bool {
+  package var isEmpty: Bool { length == 0 }
+
+  /// Its length in bytes, which others may change; `nil` if it cannot be told.
+  package var length: Int? {
     var status = stat()
-    return unsafe fstat(number, &status) == 0 && status.st_size == 0
+    return unsafe fstat(number, &status) == 0 ? Int(status.st_size) : nil
   }
 
   /// Truncates a regular file that was opened here.

@@ -29,6 +29,12 @@ extension AsyncParsableCommand {
     switch code {
     case _ where error is ExitCode: break
     case .success:
+      if KnownOptions.readsHelp(intoLettersOf: arguments),
+        let unknown = unknownOption(among: arguments)
+      {
+        complain(unknown)
+        return ExitCode.validationFailure.rawValue
+      }
       do throws(CannotWrite) {
         try StandardOutput.write(fullMessage(for: error) + "\n")
       } catch {
@@ -36,15 +42,37 @@ extension AsyncParsableCommand {
         return ExitStatus.outputFailed.rawValue
       }
     case .validationFailure:
-      // 200 lines of help would hide the mistake.
-      let unknown =
-        FFmpegOptions.ofReceiver.complaint(aboutAnyOf: arguments)
-        ?? KnownOptions(of: self).complaint(aboutAnyOf: arguments)
-      StandardError.say(.error(unknown ?? message(for: error)))
-      StandardError.write(
-        "'\(configuration.commandName ?? "rtp-recv") --help' lists the options.\n")
+      complain(unknownOption(among: arguments) ?? words(for: error, about: arguments))
     default: StandardError.say(.error(message(for: error)))
     }
     return code.rawValue
+  }
+
+  /// What is wrong with the first of `arguments` that is an unknown option; `nil` if none is.
+  private static func unknownOption(among arguments: [String]) -> String? {
+    FFmpegOptions.ofReceiver.complaint(aboutAnyOf: arguments)
+      ?? (self == FleetCommand.self ? FleetCommand.complaint(aboutKeysAmong: arguments) : nil)
+      ?? KnownOptions(of: self).complaint(aboutAnyOf: arguments)
+  }
+
+  /// What ArgumentParser says of `error`, and what to do where the number of sources is wrong.
+  private static func words(for error: any Error, about arguments: [String]) -> String {
+    let words = message(for: error)
+    guard self == RTPRecv.self else { return words }
+    if words.contains("nexpected argument"), words.contains("://") {
+      return words + "; several cameras are a fleet: rtp-recv fleet --help"
+    }
+    if words.contains("Missing expected argument"),
+      arguments.contains(where: { $0 == "--sdp" || $0.hasPrefix("--sdp=") })
+    {
+      return words + "; give the session description as the source, without --sdp"
+    }
+    return words
+  }
+
+  /// Says what is wrong with the command line; 200 lines of help would hide it.
+  private static func complain(_ words: String) {
+    StandardError.say(.error(words))
+    StandardError.write("'\(configuration.commandName ?? "rtp-recv") --help' lists the options.\n")
   }
 }

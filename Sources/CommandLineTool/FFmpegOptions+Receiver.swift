@@ -15,5 +15,11 @@ extension FFmpegOptions {
     "-codec": copies,
     "-s": "--size scales pictures", "-pix_fmt": "it is --pixel-format",
     "-rtsp_transport": "it is --rtsp-transport", "-loglevel": quiet, "-v": quiet,
+    "-hide_banner": "there is none to hide", "-threads": "it is --decoder-threads",
+    "-hwaccel": "pictures are decoded without it", "-vf": "--size scales pictures",
+    "-an": "an output such as camera.h264 or camera.y4m has no sound",
+    "-vn": "an output such as sound.wav or sound.opus is of sound alone",
+    "-map": "--stream chooses one of several streams",
+    "-r": "--constant-rate writes one frame for each frame interval",
   ])
 }

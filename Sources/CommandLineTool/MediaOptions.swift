@@ -148,6 +148,14 @@ extension MediaOptions {
     received(of: session, wantsSound: wantsSound)?.kind == .video
       ? session.sound?.description : nil
   }
+
+  /// The port of the sound in `session`, where it is another than that of the received video.
+  func portOfSound(in session: SessionDescription) -> Int? {
+    guard let media = received(of: session, wantsSound: true), media.kind == .video,
+      let port = session.sound?.port, port > 0, port != media.port
+    else { return nil }
+    return port
+  }
 }
 
 extension SessionDescription {

@@ -120,6 +120,7 @@ struct OutputOptions: ParsableArguments {
       guard !rest.isEmpty else { throw ValidationError("'\(path)' lacks a path: \(path)PATH") }
       return format
     }
+    try Self.checkIsNoStream(path)
     if let format = Self.format(saidBy: path) { return format }
     if let format = try namedFormat() { return format }
     if FileIdentity.isFolder(path) {
@@ -131,6 +132,16 @@ struct OutputOptions: ParsableArguments {
         "cannot tell the format of '\(path)' by its ending; say --format \(Self.formatNames)")
     }
     return format
+  }
+
+  /// Throws if `path` is a URL, which may have a password and is not shown.
+  private static func checkIsNoStream(_ path: String) throws {
+    let scheme = path.prefix { $0.isLetter || $0.isNumber || $0 == "+" }
+    guard path.dropFirst(scheme.count).hasPrefix("://") else { return }
+    let schemes = catalogue.formats.compactMap(\.scheme).map { "\($0):" }
+    throw ValidationError(
+      "\(scheme):// is no output; there are files, pipes, \(schemes.joined(separator: ", ")); "
+        + "to pass pictures on: -o - --format h264 | rtp-send - udp://HOST:PORT")
   }
 
   private func hasReader(_ path: String) -> Bool {

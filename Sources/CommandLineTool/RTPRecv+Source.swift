@@ -64,6 +64,20 @@ extension RTPRecv {
       || requests.contains { $0.format.inputs.contains(.sound) }
   }
 
+  /// Warns where the sound in `described`, which --sdp names, comes to a port beside that of
+  /// `source`.
+  func warn(ofSoundIn described: SessionDescription?, beside source: SourceArgument) throws {
+    guard !display.quiet, source.bare.lowercased().hasPrefix("rtp://"),
+      let file = media.sessionDescription, let described,
+      let port = media.portOfSound(in: described), !source.bare.hasSuffix(":\(port)"),
+      try outputs.requests().contains(where: { $0.format.inputs.contains(.sound) })
+    else { return }
+    StandardError.say(
+      .warning(
+        "the sound of \(file) comes to port \(port), where nothing listens; give \(file) as the "
+          + "source, in place of \(source.shown)"))
+  }
+
   /// The media as the options describe it, with gaps filled from `session`.
   func mediaDescription(
     completedBy session: SessionDescription?, wantsSound: Bool

@@ -111,6 +111,11 @@ struct RTPRecv: AsyncParsableCommand {
   }
 
   func validate() throws {
+    if [FleetCommand.name, DiscoverCommand.name].contains(source),
+      SourceFile(source).kind == .missing
+    {
+      throw ValidationError("'\(source)' comes first, as in 'rtp-recv \(source) …'")
+    }
     guard !StandardDescriptors.closed.contains(STDOUT_FILENO) || !usesStandardOutput else {
       throw ValidationError("standard output is closed, but something is to be written to it")
     }
@@ -118,9 +123,20 @@ struct RTPRecv: AsyncParsableCommand {
       throw ValidationError(
         "standard output is for the video; write the statistics to a file or to fd:3")
     }
+    try checkRecords()
     try checkListing()
     try checkTreatment()
     try playout.check(outputRequests())
+  }
+
+  /// Throws if what is a single file has a name for many.
+  private func checkRecords() throws {
+    let isForMany = { (path: String) in
+      (try? NamePattern(path, allowsNumbers: true))?.isSingle == false
+    }
+    guard let path = replacedRecords.first(where: isForMany) else { return }
+    throw ValidationError(
+      "--stats and --capture write a single file; '\(path)' has a place for a time or a number")
   }
 
   /// Throws if an option was typed that says how to play, where nothing is played.
@@ -291,6 +307,7 @@ struct RTPRecv: AsyncParsableCommand {
       try check()
       warn(about: argument, try declaredOptions())
       let described = try media.session()
+      try warn(ofSoundIn: described, beside: argument)
       if let form = streams.listing {
         try await list(argument, described: described, as: form)
         return .done

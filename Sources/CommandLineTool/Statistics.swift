@@ -1,4 +1,5 @@
 import Bitstream
+import BlockingIO
 import Decode
 import Defragment
 import Outputs
@@ -17,6 +18,7 @@ enum Statistics {
   ) -> JSONLine {
     var line = JSONLine()
     line.add("elapsed_s", elapsed.seconds)
+    line.add("time", WallClock.system.time(of: .now).description)
     line.add("final", report != nil)
     if let report { line.add("end", report.reason.name) }
     line.add("transport", transport(status))
@@ -122,6 +124,7 @@ enum Statistics {
       statistics.outages.map { outage in
         var object = JSONLine()
         object.add("start_s", outage.start.seconds)
+        object.add("start", outage.startTime.description)
         object.add("duration_s", outage.length.seconds)
         object.add("ended", outage.hasEnded)
         object.add("attempts", outage.attempts)

@@ -132,8 +132,7 @@ private final class StatisticsLog {
   private let path: String
   private let limit: Int
   private var file: FileWriter
-  /// Bytes in the file so far.
-  private var length = 0
+  private var hasBegun = false
   private var failure: WriteFailure?
   private(set) var isLeftAsItWas = false
 
@@ -154,7 +153,7 @@ private final class StatisticsLog {
     } else {
       do throws(WriteFailure) {
         file = try FileWriter(
-          opening: target, permissions: Self.permissions,
+          opening: target, permissions: Self.permissions, isAppending: true,
           until: WriteDeadline(in: .seconds(readerPatience)))
       } catch .noReader {
         throw CannotWrite(
@@ -171,28 +170,32 @@ private final class StatisticsLog {
   ///
   /// - Returns: why not, from the first failure on.
   func write(_ line: String, replacing: Bool, within patience: Duration) -> WriteFailure? {
-    if length == 0, file.isFile, !file.isEmpty {
+    if !hasBegun, file.isFile, !file.isEmpty {
       isLeftAsItWas = !replacing
       guard replacing else { return failure }
       file.empty()
     }
-    let count = line.utf8.count
-    if failure == nil, file.isFile, length > 0, length + count > limit { rotate() }
+    // Others may have cut the file, as logrotate does.
+    if hasBegun, failure == nil, file.isFile, let length = file.length,
+      length + line.utf8.count > limit
+    {
+      rotate()
+    }
     failure = failure ?? file.write(line, until: WriteDeadline(in: patience))
-    length += count
+    hasBegun = true
     return failure
   }
 
   private func rotate() {
-    // Somebody may have removed it, or put it elsewhere.
-    guard unsafe rename(path, path + ".1") == 0 || errno == ENOENT else {
+    // Somebody may have removed it, or put another in its place, as logrotate does.
+    guard unsafe !file.isNamed(path) || rename(path, path + ".1") == 0 || errno == ENOENT else {
       failure = .failed(errno: errno)
       return
     }
     do {
       file = try FileWriter(
-        opening: path, permissions: Self.permissions, until: WriteDeadline(in: .zero))
-      length = 0
+        opening: path, permissions: Self.permissions, isAppending: true,
+        until: WriteDeadline(in: .zero))
     } catch {
       failure = error
     }

@@ -44,11 +44,11 @@ struct StoppingOptions: ParsableArguments {
   @Flag(
     help: """
       Connect again when the stream ends, breaks off or cannot be opened; outputs continue. The wait \
-      grows from 0.5 s to 30 s, and is 30 s after refused credentials. An unknown host and, with \
-      RTSP, a path that the server does not know are tried again too, because cameras that start may \
-      have neither yet; --timeout ends that, and --duration only counts from the first packet. What \
-      is no URL, an HTTP server that answers 404, an untrusted certificate and a missing password \
-      end the run.
+      grows from 0.5 s to 30 s, and is 30 s after refused credentials. An unknown host, a network \
+      interface that is not there and, with RTSP, a path that the server does not know are tried \
+      again too, because cameras and networks that start may lack them; --timeout ends that, and \
+      --duration only counts from the first packet. What is no URL, an HTTP server that answers 404, \
+      an untrusted certificate and a missing password end the run.
       """)
   var reconnect = false
 

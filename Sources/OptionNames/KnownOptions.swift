@@ -30,19 +30,33 @@ package struct KnownOptions {
   /// Whether `name` is known, and has a value.
   package func takesValue(_ name: String) -> Bool { names.contains(name) && !flags.contains(name) }
 
+  /// Whether ArgumentParser takes a letter of one of `arguments` for `-h`, as that of `-threads`,
+  /// and none of them asks for help itself.
+  package static func readsHelp(intoLettersOf arguments: [String]) -> Bool {
+    let typed = arguments.prefix { $0 != "--" }
+    return typed.contains { $0.hasPrefix("-") && !$0.hasPrefix("--") && $0.contains("h") }
+      && !typed.contains { ["-h", "-help"].contains($0) || $0.hasPrefix("--help") }
+  }
+
   /// What is wrong with `name`; `nil` if it is known.
   package func complaint(about name: String) -> String? {
-    guard !names.contains(name) else { return nil }
+    names.contains(name) ? nil : "Unknown option '\(name)'.\(question(about: name))"
+  }
+
+  /// Asks whether the option was meant that is nearest to `name`; empty if none is near.
+  private func question(about name: String) -> String {
     let nearest = names.min {
       ($0.editDistance(to: name), $0) < ($1.editDistance(to: name), $1)
     }
-    let longer = names.filter { $0.hasPrefix(name + "-") }.min()
+    let longer =
+      names.filter { $0.hasPrefix(name + "-") }.min()
+      ?? names.filter { $0.hasSuffix(name.dropFirst()) }.min()
     let letters = name.drop { $0 == "-" }.count
     let meant = nearest.flatMap { nearest in
       let slips = nearest.editDistance(to: name)
       return slips <= Self.longestSlip && slips * 2 < letters ? nearest : longer
     }
-    return "Unknown option '\(name)'." + (meant.map { " Did you mean '\($0)'?" } ?? "")
+    return meant.map { " Did you mean '\($0)'?" } ?? ""
   }
 
   /// What is wrong with the first of `arguments` that is an unknown option; `nil` if none is.
@@ -56,13 +70,13 @@ package struct KnownOptions {
   /// What is wrong with `argument`, if it begins with a hyphen and a letter; `nil` if that is
   /// known.
   private func complaint(aboutShort argument: String) -> String? {
-    guard argument.hasPrefix("-"), argument.dropFirst().first?.isLetter == true,
-      !letters.contains(String(argument.prefix(2)))
+    let name = String(argument.prefix { $0 != "=" })
+    guard name.hasPrefix("-"), name.dropFirst().first?.isLetter == true, !letters.contains(name)
     else { return nil }
-    guard !argument.contains(".") else {
+    guard !name.contains(".") else {
       return "'\(argument)' is read as an option; a file of that name is written './\(argument)'"
     }
-    return "Unknown option '\(argument.prefix { $0 != "=" })'."
+    return "Unknown option '\(name)'.\(question(about: "-" + name))"
   }
 
   /// What ArgumentParser describes as JSON.

@@ -1,3 +1,4 @@
+import Outputs
 public import RTPWire
 public import Reception
 public import Transports
@@ -29,6 +30,8 @@ public struct ReconnectionStatistics: Counted {
   public struct Outage: Sendable {
     /// Measured from the start of the run.
     public let start: Duration
+    /// The same in UTC, by what this machine's clock said when the outage was noted.
+    public let startTime: WallClockTime
     /// Up to now if it has not ended.
     public internal(set) var length: Duration
     /// Connection attempts during it.
@@ -45,10 +48,13 @@ struct OutageLog: Sendable {
   static let maximumOutages = 64
 
   private var statistics = ReconnectionStatistics()
-  private var runStart: Instant
+  private let runStart: Instant
+  private let clock: WallClock
   private var current: Instant?
 
-  init(runStart: Instant) { self.runStart = runStart }
+  init(runStart: Instant, clock: WallClock = .system) {
+    (self.runStart, self.clock) = (runStart, clock)
+  }
 
   /// Notes the end of a connection; `lastMedia` is when media last came in this run.
   mutating func connectionEnded(
@@ -60,8 +66,8 @@ struct OutageLog: Sendable {
     current = start
     add(
       ReconnectionStatistics.Outage(
-        start: runStart.duration(to: start), length: .zero, attempts: 0, cause: cause,
-        hasEnded: false))
+        start: runStart.duration(to: start), startTime: clock.time(of: start), length: .zero,
+        attempts: 0, cause: cause, hasEnded: false))
   }
 
   /// Notes that another sender went on at `now`, on the same connection, where the former one had
@@ -71,8 +77,8 @@ struct OutageLog: Sendable {
     statistics.withoutMedia += length
     add(
       ReconnectionStatistics.Outage(
-        start: runStart.duration(to: lastMedia), length: length, attempts: 0,
-        cause: .mediaLost(after: length), hasEnded: true))
+        start: runStart.duration(to: lastMedia), startTime: clock.time(of: lastMedia),
+        length: length, attempts: 0, cause: .mediaLost(after: length), hasEnded: true))
   }
 
   private mutating func add(_ outage: ReconnectionStatistics.Outage) {

@@ -169,11 +169,13 @@ struct FleetPlanTests {
           a: {source: '\(folder("none.pcapng"))'}
           b: {source: 'rtsp://127.0.0.1:1/x', output: ['\(taken)', '\(folder("b.mp4"))']}
           c: {source: '127.0.0.1/x', transport: rtsp}
+          d: {source: 'rtsp://127.0.0.1:1/y', output: '${NAME}.mp4'}
         """, path: "f.yaml"), path: "f.yaml")
     #expect(
       plan.warnings == [
         "f.yaml:2:3: camera 'a': there is no file \(folder("none.pcapng"))",
         "f.yaml:3:3: camera 'b': \(taken) is a folder; name a file in it",
+        "f.yaml:5:3: camera 'd': variables such as ${NAME} are not replaced in this file",
       ])
   }
 }

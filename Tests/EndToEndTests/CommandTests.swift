@@ -80,7 +80,7 @@ struct CommandTests {
   }
 
   @Test func aRunThatIsStoppedWhileItConnectsAgainSaysWhatItWaitedFor() throws {
-    let port = try FreePort.tcp()
+    let port = try FreePort.closed.get()
     let receiver = try RunningProcess(
       Product.rtpRecv, ["rtsp://127.0.0.1:\(port)/x", "--reconnect", "--verbose"])
     _ = try receiver.waitForLine(#/connecting again \(attempt 1\)/#)
@@ -313,6 +313,7 @@ struct CommandTests {
     "a source that makes no sense is said to",
     arguments: [
       ("rtmp://127.0.0.1/x", "known scheme"), ("srt://127.0.0.1:1", "here rtp://:5004"),
+      ("rtspt://127.0.0.1/x", "rtsp:// with --rtsp-transport tcp"),
       ("file:///a.pcapng", "its path alone"), ("srtp://127.0.0.1:1", "--srtp-key-file"),
       ("udp://127.0.0.1", "port is missing"),
       ("udp://127.0.0.1:99999", "not a port"), ("nonsense", "--transport"),

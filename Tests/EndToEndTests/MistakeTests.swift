@@ -105,6 +105,24 @@ struct MistakeTests {
     #expect(said.contains("\(description): \(name) is not a video format known here"), "\(said)")
   }
 
+  @Test(
+    "a description beside a port does not bring the sound",
+    arguments: [("mp4", true), ("y4m", false)])
+  func soundElsewhere(ending: String, isSaid: Bool) throws {
+    let description = try Scratch.path("sdp")
+    try """
+    v=0
+    m=video 5206 RTP/AVP 96
+    a=rtpmap:96 H264/90000
+    m=audio 5208 RTP/AVP 0
+
+    """.write(toFile: description, atomically: true, encoding: .utf8)
+    let (status, said) = try run(
+      ["rtp://127.0.0.1:0", "--sdp", description, "--timeout", "0.5", "-o", Scratch.path(ending)])
+    #expect(status == 4, "\(said)")
+    #expect(said.contains("comes to port 5208, where nothing listens") == isSaid, "\(said)")
+  }
+
   /// Media may be received perfectly and still be useless for pictures.
   @Test(arguments: [
     (["--codec", "h265"], "what comes is H264, and not H265 as --codec says; leave --codec out"),
@@ -224,7 +242,7 @@ struct MistakeTests {
   }
 
   @Test func theLastReasonIsSaidWhereNothingCouldBeOpened() throws {
-    let source = "rtsp://127.0.0.1:\(try FreePort.tcp())/live"
+    let source = "rtsp://127.0.0.1:\(try FreePort.closed.get())/live"
     let (status, words) = try run([source, "--reconnect", "--timeout", "2"])
     #expect(status == 4, "\(words)")
     let last = words.split(separator: "\n").last ?? ""
@@ -445,6 +463,34 @@ struct MistakeTests {
       Product.rtpSend, ["pattern", "udp://127.0.0.1:9", "--size", "322x241"])
     #expect(try sender.waitForExit() == 64)
     #expect(sender.standardError.contains("322x242"), "\(sender.standardError)")
+  }
+
+  private static let film = "ffmpeg -v error -f lavfi -i testsrc2=size=256x144 -t 2"
+  private static let foreign: [(writer: String, words: String)] = [
+    ("\(film) -c:v mpeg2video -f mpegts -", "it is MPEG-TS video"),
+    ("\(film) -c:v libx264 -pix_fmt yuv420p -f h264 -", "it is an elementary stream of video"),
+    (#"printf 'SDP:\nv=0\no=- 0 0 IN IP4 127.0.0.1\n'"#, "it is a session description"),
+    (#"printf '# Mine\ncameras:\n  front:\n'"#, "rtp-recv fleet"),
+  ]
+
+  @Test(
+    "what a pipe brings in place of packets is named",
+    arguments: foreign, ["", "--framing rfc4571"])
+  func foreignPipe(command: (writer: String, words: String), options: String) throws {
+    let process = try RunningProcess(
+      "bash", ["-c", "\(command.writer) | \(Product.rtpRecv) - \(options)"])
+    #expect(try process.waitForExit() == 9, "\(process.standardError)")
+    #expect(process.standardError.contains(command.words), "\(process.standardError)")
+    #expect(!process.standardError.contains("try --framing"), "\(process.standardError)")
+  }
+
+  @Test("a file of cameras is named where it is the source")
+  func fleetAsSource() throws {
+    let folder = try TemporaryFolder()
+    try Data("version: 1\ndefaults: # of all\n".utf8).write(to: folder.url("cameras.yaml"))
+    let (status, words) = try run([folder("cameras.yaml")])
+    #expect(status != 0)
+    #expect(words.contains("it is a file of cameras; try: rtp-recv fleet"), "\(words)")
   }
 
   @Test func whatComesThroughAPipeIsNamed() throws {

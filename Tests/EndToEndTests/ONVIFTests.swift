@@ -196,7 +196,7 @@ struct ONVIFTests {
     .enabled(if: NeighbouringMachine.works))
   func neighbour() throws {
     let machine = try NeighbouringMachine()
-    let nobody = try Self.discover(on: machine.interface, for: "500ms")
+    let nobody = try Self.discover(on: machine.interface, for: "0.5")
     #expect(nobody.status == 12)
     #expect(nobody.text.isEmpty)
     #expect(nobody.errors.contains("no camera has answered"), "\(nobody.errors)")
@@ -208,8 +208,10 @@ struct ONVIFTests {
 
   @Test(arguments: [
     (["--interface", "nowhere0"], 2, "there is no network interface 'nowhere0'"),
-    (["--timeout", "5"], 64, "a time is a number and its unit"),
-    (["--timeout", "400d"], 64, "--timeout must be at most 1d"), (["camera"], 64, "Unexpected"),
+    (["--timeout", "x"], 64, "a time is a number of seconds, or a number and its unit"),
+    (["--timeout", "0"], 64, "--timeout must be more than 0, and at most 1d"),
+    (["--timeout", "400d"], 64, "--timeout must be more than 0, and at most 1d"),
+    (["camera"], 64, "Unexpected"),
   ])
   func whatCannotBeSearchedIsSaid(options: [String], status: Int32, words: String) throws {
     let process = try RunningProcess(Product.rtpRecv, ["discover"] + options)

@@ -105,6 +105,9 @@ struct OptionTests {
       (["-o", "x-%Y.mp4", "--keep", "7d,8d"], "--keep: 7d and 8d contradict each other"),
       (["-o", "x-%Y.mp4", "--keep", "1GB", "--keep", "2d,2GB"], "--keep: 1GB and 2GB contradict"),
       (["-o", "x-%Y.mp4", "--keep", "free=1GB,free=2GB"], "contradict each other"),
+      (["-o", "rtp://192.0.2.1:5004"], "rtp:// is no output; there are files, pipes, shm:, nats:"),
+      (["-o", "rtmp://192.0.2.1/x.mp4"], "--format h264 | rtp-send - udp://HOST:PORT"),
+      (["-o", "rtsp://192.0.2.1/x", "--format", "ts"], "rtsp:// is no output"),
       (["-o", "x.m4a"], "cannot tell the format of 'x.m4a' by its ending"),
       (["-o", "/tmp"], "'/tmp' is a folder; name a file in it"),
       (["-o", "x.mp4", "--format", "y4m"], "'x.mp4' says another format"),
@@ -113,6 +116,8 @@ struct OptionTests {
       (["-o", "x", "--format", "avi"], "no format named 'avi'; there are yuv, y4m,"),
       (["-o", "x.mp4", "--format", "mpegts"], "no format named 'mpegts'; there are yuv, y4m,"),
       (["-o", "x-%q.jpg"], "%q is no part of a time"),
+      (["--stats", "x-%Y%m%d.jsonl"], "'x-%Y%m%d.jsonl' has a place for a time or a number"),
+      (["--capture", "%F/x.pcapng"], "--stats and --capture write a single file"),
       (["--heartbeat-interval", "-1"], "--heartbeat-interval must be 1 to 3600 s"),
       (["--receive-buffer", "-1"], "--receive-buffer must be 4096 bytes to 1 GiB"),
       (["--heartbeat", ""], "has 1 to 64 bytes, not 0"), (["--bind", "x"], "--bind: "),
@@ -138,6 +143,33 @@ struct OptionTests {
     #expect(words.contains(word), "\(words)")
   }
 
+  @Test(
+    "several sources, and none, where they are typed in another way",
+    arguments: [
+      (["fleet", "x.yaml", "--serve", ":9800"], "key of the file: 'serve: …' at its top"),
+      (["fleet", "--verbose", "x.yaml"], "'verbose: true' in 'defaults' or of a camera"),
+      (["fleet", "x.yaml", "--stats=a.jsonl"], "--stats is a key of the file: 'stats: …' in"),
+      (["fleet", "x.yaml", "--list"], "Unknown option '--list'."),
+      (["--quiet", "fleet", "x.yaml"], "'fleet' comes first, as in 'rtp-recv fleet …'"),
+      (["--quiet", "discover"], "'discover' comes first"),
+      (["rtsp://127.0.0.1:9", "rtsp://127.0.0.2:9"], "several cameras are a fleet"),
+      (["--sdp", "x.sdp", "-o", "a.mp4"], "give the session description as the source"),
+    ])
+  func sources(arguments: [String], expected: String) throws {
+    let (status, words) = try run(arguments)
+    #expect(status == 64, "\(words)")
+    #expect(words.contains(expected), "\(words)")
+  }
+
+  @Test(
+    "how the media of a camera comes is an option of its own",
+    arguments: [("rtsp", "tcp"), ("rtsps", "udp"), ("onvif", "http")])
+  func transportOfMedia(scheme: String, name: String) throws {
+    let (status, words) = try run(["\(scheme)://127.0.0.1:9/x", "--transport", name])
+    #expect(status == 64, "\(words)")
+    #expect(words.contains("its media is, with --rtsp-transport \(name)"), "\(words)")
+  }
+
   @Test("a user is named once")
   func twoUsers() throws {
     let (status, words) = try run(["rtsp://me@127.0.0.1:1/", "--user", "you"])
@@ -161,6 +193,7 @@ struct OptionTests {
       (["pattern", "udp://127.0.0.1:9", "-x", "x"], "Unknown option '-x'"),
       (["-re", "-i", "x.mp4", "udp://127.0.0.1:9"], "FFmpeg; here a file is sent at its own pace"),
       (["-i", "x.mp4", "-f", "rtp", "rtp://127.0.0.1:9"], "here the source stands by itself"),
+      (["-hide_banner", "-i", "x.mp4", "udp://127.0.0.1:9"], "here there is none to hide"),
       (["pattern", "udp://127.0.0.1:9", "--audio", "pcmu", "--audio-loss", "5x"], "a share is 0"),
       (["pattern", "udp://127.0.0.1:9", "--reorder", "5%"], "a share and a number"),
       (["pattern", "udp://127.0.0.1:9", "--reorder", "5%,1.5"], "a whole DEPTH"),
@@ -251,11 +284,16 @@ struct OptionTests {
     #expect(lines.last?.contains("\(name) --help") == true)
   }
 
-  @Test("an unknown option is named before what the others lack because of it")
-  func unknownOption() throws {
-    let (status, words) = try run(["rtp://:5004", "--outptu", "a.mp4", "--segment", "10m"])
+  @Test(
+    "an unknown option is named before what the others lack because of it",
+    arguments: [
+      (["--outptu", "a.mp4", "--segment", "10m"], "'--outptu'. Did you mean '--output'?"),
+      (["--insecure", "--segment", "10m"], "'--insecure'. Did you mean '--tls-insecure'?"),
+    ])
+  func unknownOption(options: [String], expected: String) throws {
+    let (status, words) = try run(["rtp://:5004"] + options)
     #expect(status == 64)
-    #expect(words.contains("Unknown option '--outptu'. Did you mean '--output'?"), "\(words)")
+    #expect(words.contains("Unknown option \(expected)"), "\(words)")
   }
 
   @Test(
@@ -265,11 +303,37 @@ struct OptionTests {
       (["rtp://:5004", "-t", "10"], "here --duration"),
       (["-rtsp_transport", "tcp", "-i", "rtsp://127.0.0.1:9/x"], "here it is --rtsp-transport"),
       (["rtp://:5004", "-o", "a.mp4", "-c:v", "copy"], "here a recording is a copy without it"),
+      // ArgumentParser finds the letter of -h in them.
+      (["-hide_banner", "-i", "rtp://:5004"], "'-hide_banner' is an option of FFmpeg"),
+      (["rtp://:5004", "-threads", "2", "-o", "-"], "here it is --decoder-threads"),
     ])
   func optionOfFFmpeg(arguments: [String], expected: String) throws {
-    let (status, words) = try run(arguments)
+    let process = try RunningProcess(Product.rtpRecv, arguments)
+    #expect(try process.waitForExit() == 64)
+    #expect(process.standardOutput.isEmpty)
+    #expect(process.standardError.contains(expected), "\(process.standardError)")
+  }
+
+  @Test(
+    "an option with one hyphen instead of two is named",
+    arguments: [
+      (["-duration", "5"], "Unknown option '-duration'. Did you mean '--duration'?"),
+      (["-output", "a.mp4"], "Unknown option '-output'. Did you mean '--output'?"),
+      (["-output=a.mp4"], "Unknown option '-output'. Did you mean '--output'?"),
+      (["-hello=x"], "Unknown option '-hello'. Did you mean '--hello'?"),
+      (["-heartbeat", "x"], "Unknown option '-heartbeat'. Did you mean '--heartbeat'?"),
+    ])
+  func oneHyphen(arguments: [String], expected: String) throws {
+    let (status, words) = try run(["udp://127.0.0.1:9"] + arguments)
     #expect(status == 64)
     #expect(words.contains(expected), "\(words)")
+  }
+
+  @Test("help is given however it is asked for", arguments: ["-h", "-help", "--help"])
+  func askedHelp(option: String) throws {
+    let text = try RunningProcess.output(
+      of: Product.rtpRecv, ["rtp://:5004", "-threads", "2", option])
+    #expect(String(decoding: text, as: UTF8.self).contains("USAGE: rtp-recv"))
   }
 
   @Test("a share may be a percentage", arguments: [("50%", true), ("0.5", true), ("101%", false)])

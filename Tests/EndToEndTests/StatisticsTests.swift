@@ -6,12 +6,15 @@ import Testing
 @Suite(.serialized)
 struct StatisticsTests {
   @Test func aFileThatIsFullIsRenamedAndANewOneBegins() throws {
-    let (sender, address) = try CommandTests.server(["--frames", "420"])
+    let (sender, address) = try CommandTests.server([])
     let path = try Scratch.path("jsonl")
     let receiver = try RunningProcess(
       Product.rtpRecv,
       ["udp://\(address)", "--stats", path, "--stats-size", "16384"])
+    try waitUntil("the file is renamed") { Scratch.size(of: path + ".1") > 0 }
+    receiver.send(signal: SIGINT)
     #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    sender.send(signal: SIGTERM)
     try sender.waitForExit()
     let files = try [path + ".1", path].map {
       try String(contentsOfFile: $0, encoding: .utf8).split(separator: "\n")
@@ -27,19 +30,46 @@ struct StatisticsTests {
 
   @Test("a file that somebody has removed is followed by a new one, where the link leads")
   func aFileThatIsGoneWhenItIsFull() throws {
-    let (sender, address) = try CommandTests.server(["--frames", "420"])
+    let (sender, address) = try CommandTests.server([])
     let (link, path) = (try Scratch.path("jsonl"), try Scratch.path("jsonl"))
     try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: path)
     let receiver = try RunningProcess(
       Product.rtpRecv, ["udp://\(address)", "--stats", link, "--stats-size", "16384"])
     try waitUntil("the file has a line") { Scratch.size(of: path) > 0 }
     try FileManager.default.removeItem(atPath: path)
+    try waitUntil("a new file has a line") { Scratch.size(of: path) > 0 }
+    receiver.send(signal: SIGINT)
     #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    sender.send(signal: SIGTERM)
     try sender.waitForExit()
     #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link) == path)
     let lines = try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n")
     #expect(lines.last?.contains(#""final":true"#) == true)
     #expect(!FileManager.default.fileExists(atPath: link + ".1"))
+  }
+
+  /// With `create`, and with `copytruncate`.
+  @Test("what logrotate does to the file spoils no line", arguments: [false, true])
+  func logrotate(cuts: Bool) throws {
+    let (sender, address) = try CommandTests.server(["--frames", "1000"])
+    let path = try Scratch.path("jsonl")
+    let receiver = try RunningProcess(
+      Product.rtpRecv, ["udp://\(address)", "--stats", path, "--stats-size", "16384"])
+    try waitUntil("the file has a line") { Scratch.size(of: path) > 0 }
+    if cuts {
+      try #require(truncate(path, 0) == 0)
+    } else {
+      try FileManager.default.moveItem(atPath: path, toPath: path + ".1")
+      try Data().write(to: URL(fileURLWithPath: path))
+    }
+    try waitUntil("the file in its place has a line") { Scratch.size(of: path) > 0 }
+    let start = try FileHandle(forReadingFrom: URL(fileURLWithPath: path)).read(upToCount: 1)
+    #expect(start == Data("{".utf8))
+    #expect(cuts || Scratch.size(of: path + ".1") > 0)
+    receiver.send(signal: SIGINT)
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    sender.send(signal: SIGTERM)
+    try sender.waitForExit()
   }
 
   @Test(
@@ -82,6 +112,19 @@ struct StatisticsTests {
     #expect(outputs.map { $0["error"] as? String } == [name])
   }
 
+  @Test("each line says when it was written, in UTC")
+  func timeOfDay() throws {
+    let before = Date().formatted(.iso8601).dropLast()
+    let receiver = try RunningProcess(
+      Product.rtpRecv, ["rtp://127.0.0.1:0", "--stats", "-", "--timeout", "3"])
+    #expect(try receiver.waitForExit() == 4, "\(receiver.standardError)")
+    let after = Date().formatted(.iso8601).dropLast()
+    let lines = String(decoding: receiver.standardOutput, as: UTF8.self).split(separator: "\n")
+    let times = lines.compactMap { $0.firstMatch(of: #/,"time":"([^"]{19})\.\d{6}Z",/#)?.1 }
+    #expect(times.count == lines.count && times.count > 1, "\(lines)")
+    #expect(times == times.sorted() && times.allSatisfy { before <= $0 && $0 <= after })
+  }
+
   @Test func aNamedPipeThatNobodyReadsIsGivenUp() throws {
     let path = try Scratch.path("fifo")
     try #require(mkfifo(path, 0o600) == 0)
@@ -115,7 +158,7 @@ struct StatisticsTests {
       [("pattern", "live")], RTSPSendTests.small + ["--audio", "opus", "--srtp-key-file", key])
     let soundServer = try RTSPSendTests.Server(
       [("pattern", "live")], ["--audio", "g722", "--no-video", "--frames", "15"])
-    let none = try FreePort.tcp()
+    let none = try FreePort.closed.get()
     let runs = [
       [
         server.url("live"), "--rtsp-transport", "tcp", "--srtp-key-file", key, "--frames", "60",

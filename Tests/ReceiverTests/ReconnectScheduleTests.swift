@@ -1,7 +1,9 @@
 import Bitstream
 import Defragment
+import Outputs
 import RTPWire
 import Reception
+import Synchronization
 import TestSupport
 import Testing
 import Transports
@@ -161,6 +163,19 @@ struct OutageLogTests {
       Issue.record("\(statistics.outages)")
       return
     }
+  }
+
+  @Test func whenAnOutageBeganIsToldInUTCAndStaysSo() {
+    let lead = Mutex(Int64(1_000_000_000_000))
+    var log = OutageLog(runStart: Self.at(100), clock: WallClock { lead.withLock { $0 } })
+    log.connectionEnded(because: .ended, fault: .transient, lastMedia: Self.at(110))
+    log.mediaCame(at: Self.at(120))
+    // Somebody sets the clock.
+    lead.withLock { $0 = 0 }
+    log.senderCame(at: Self.at(140), after: Self.at(130))
+    #expect(
+      log.statistics(at: Self.at(150)).outages.map(\.startTime)
+        == [1_110_000_000_000, 130_000_000_000].map { WallClockTime(nanoseconds: $0) })
   }
 
   @Test func beforeAnyMediaAnOutageBeginsWithTheRun() {

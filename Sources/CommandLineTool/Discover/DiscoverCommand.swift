@@ -28,23 +28,26 @@ struct DiscoverCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "How long to wait for answers. (default: \(Int(CameraDiscovery.usualTime / .seconds(1)))s)",
-      valueName: "time"),
-    transform: TimeSpan.read)
-  var timeout: TimeSpan?
+      """
+      How long to wait for answers, in seconds, or with a unit. \
+      (default: \(Int(CameraDiscovery.usualTime / .seconds(1)))s)
+      """, valueName: "time"),
+    transform: Seconds.read)
+  var timeout: Seconds?
 
   @Flag(help: "A JSON object for each camera.")
   var json = false
 
   /// Nobody waits for longer; SwiftNIO traps on deadlines that it cannot count.
-  private static let longestTime = Duration.seconds(86_400)
+  private static let longestTime = 86_400.0
 
   func validate() throws {
     guard !StandardDescriptors.closed.contains(STDOUT_FILENO) else {
       throw ValidationError("standard output is closed, but the cameras are to be listed there")
     }
-    guard (timeout?.duration ?? .zero) <= Self.longestTime else {
-      throw ValidationError("--timeout must be at most 1d")
+    guard let seconds = timeout?.seconds else { return }
+    guard seconds > 0, seconds <= Self.longestTime else {
+      throw ValidationError("--timeout must be more than 0, and at most 1d")
     }
   }
 
@@ -52,7 +55,8 @@ struct DiscoverCommand: AsyncParsableCommand {
     let output = DiscoveryOutput(asJSON: json)
     do {
       try await CameraDiscovery.run(
-        on: interface, for: timeout?.duration ?? CameraDiscovery.usualTime,
+        on: interface,
+        for: timeout.map { Duration.seconds($0.seconds) } ?? CameraDiscovery.usualTime,
         eventLoop: MultiThreadedEventLoopGroup.singleton.next(), found: { output.write($0) })
     } catch {
       StandardError.say(.error("\(error)"))

@@ -1,5 +1,6 @@
 import ArgumentParser
 import JetStream
+import OptionNames
 import Synchronization
 
 /// `rtp-recv fleet`: many cameras in one process.
@@ -128,5 +129,22 @@ struct FleetCommand: AsyncParsableCommand {
     let fleet = Fleet(plan, at: path, in: members, events: events, monitor: monitor)
     let status = await fleet.run()
     if status != .done { throw status.code }
+  }
+}
+
+extension FleetCommand {
+  /// What to write in the file in place of the first of `arguments` that is an option of a camera
+  /// or of the page; `nil` if none is.
+  static func complaint(aboutKeysAmong arguments: [String]) -> String? {
+    let own = KnownOptions(of: Self.self).names
+    let names = arguments.prefix { $0 != "--" }.map { String($0.prefix { $0 != "=" }) }
+    let option = names.first { FleetFile.options.names.contains($0) && !own.contains($0) }
+    guard let option else { return nil }
+    let key = String(option.dropFirst(2))
+    let isOfAll = key == PageOptions.name
+    guard isOfAll || !FleetFile.notForCameras.contains(key) else { return nil }
+    let value = FleetFile.options.takesValue(option) ? "…" : "true"
+    return "in a fleet, \(option) is a key of the file: '\(key): \(value)' "
+      + (isOfAll ? "at its top" : "in 'defaults' or of a camera")
   }
 }

@@ -70,7 +70,7 @@ struct FleetFile: Sendable {
   let page: ListenAddress?
 
   /// Those of a camera.
-  private static let options = KnownOptions(of: RTPRecv.self)
+  static let options = KnownOptions(of: RTPRecv.self)
   /// Thousands of cameras take less.
   private static let maximumLength = 1 << 20
   private static let longestName = 63
@@ -277,7 +277,7 @@ struct FleetFile: Sendable {
   }
 
   /// Options of the command that make no sense for one of many.
-  private static let notForCameras: Set = [
+  static let notForCameras: Set = [
     "help", "version", "list", "list-json", "experimental-dump-help", "no-progress", "monitor",
     "transport-help", "generate-completion-script", PageOptions.name,
     "srtp-key-fd",

@@ -100,6 +100,10 @@ struct FleetPlan: Sendable {
       if secrets.original(of: command.source) != command.source {
         warn("the password of camera '\(entry.name)' is in the file; try password-file")
       }
+      // Compose would replace them.
+      if entry.arguments().contains(where: { $0.contains("${") }) {
+        warn("camera '\(entry.name)': variables such as ${NAME} are not replaced in this file")
+      }
       // What is no URL is a file, unless the transport is named.
       if source.kind == .missing, command.transport == nil, !source.path.contains("://") {
         warn("camera '\(entry.name)': there is no file \(source.path)")

@@ -17,6 +17,6 @@ extension FFmpegOptions {
     "-r": "it is --fps", "-s": "it is --size", "-b:v": "it is --bitrate", "-g": "it is --gop",
     "-bf": "it is --bframes", "-t": frames, "-vframes": frames, "-frames:v": frames,
     "-rtsp_transport": "clients choose it", "-y": "a file that is there is replaced without it",
-    "-loglevel": quiet, "-v": quiet,
+    "-loglevel": quiet, "-v": quiet, "-hide_banner": "there is none to hide",
   ])
 }

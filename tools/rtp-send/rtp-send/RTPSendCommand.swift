@@ -164,19 +164,33 @@ struct RTPSendCommand: AsyncParsableCommand {
     let code = type.exitCode(for: error)
     switch code {
     case _ where error is ExitCode: break
-    case .success: print(type.fullMessage(for: error))
+    case .success:
+      if KnownOptions.readsHelp(intoLettersOf: arguments),
+        let unknown = unknownOption(of: type, among: arguments)
+      {
+        complain(unknown, type)
+        return ExitCode.validationFailure.rawValue
+      }
+      print(type.fullMessage(for: error))
     case .validationFailure:
-      let name = type.configuration.commandName ?? ""
-      // ArgumentParser takes the value of an unknown option for the source.
-      let unknown =
-        (type == ProxyCommand.self
-          ? nil : FFmpegOptions.ofSender.complaint(aboutAnyOf: arguments))
-        ?? KnownOptions(of: type).complaint(aboutAnyOf: arguments)
-      Session.complain(
-        "\(unknown ?? type.message(for: error))\n'\(name) --help' lists the options.")
+      complain(unknownOption(of: type, among: arguments) ?? type.message(for: error), type)
     default: Session.complain(type.message(for: error))
     }
     return code.rawValue
+  }
+
+  /// What is wrong with the first of `arguments` that is an unknown option; `nil` if none is.
+  private static func unknownOption<Command: ParsableCommand>(
+    of type: Command.Type, among arguments: [String]
+  ) -> String? {
+    // ArgumentParser takes the value of an unknown option for the source.
+    (type == ProxyCommand.self ? nil : FFmpegOptions.ofSender.complaint(aboutAnyOf: arguments))
+      ?? KnownOptions(of: type).complaint(aboutAnyOf: arguments)
+  }
+
+  private static func complain<Command: ParsableCommand>(_ words: String, _ type: Command.Type) {
+    let name = type.configuration.commandName ?? ""
+    Session.complain("\(words)\n'\(name) --help' lists the options.")
   }
 
   mutating func validate() throws {
