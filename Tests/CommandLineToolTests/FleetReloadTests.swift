@@ -138,7 +138,8 @@ struct FleetReloadTests {
       try Self.write(camera + "}\n", to: path)
       try setPassword("former")
       // Nobody is there; this stands for what the cluster says.
-      let cluster = try FleetCluster("nats://127.0.0.1:\(FreePort.tcp())/test", capacity: nil)
+      let none = try FreePort.closed.get()
+      let cluster = try FleetCluster("nats://127.0.0.1:\(none)/test", capacity: nil)
       let fleet = Fleet(try FleetPlan(at: path), at: path, in: cluster, events: events)
       let run = Task { await fleet.run() }
       let row = "version: 1\ncameras:\n\(camera)}\n"

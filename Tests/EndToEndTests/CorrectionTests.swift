@@ -20,7 +20,7 @@ struct CorrectionTests {
     let output = try Scratch.path("y4m")
     let (receiver, port) = try CommandTests.listener([
       "-o", output, "--frames", "\(clip.frames)", "--stats", "-", "--timeout", "20",
-      "--fec", carriage == .plain ? "ulpfec:97" : "ulpfec:97,red:98",
+      "--fec", carriage == .plain ? "ulpfec:97" : "ulpfec:97,red:98", "--reorder-window", "2000",
     ])
     // Where a stream begins can only be seen if its first packets come.
     let relay = try ImpairingProxy(to: port, plan: "50ms lose 1 of 100", seed: 5)
@@ -59,7 +59,7 @@ struct CorrectionTests {
     let capture = try Scratch.path("pcapng")
     let (receiver, port) = try CommandTests.listener([
       "-o", output, "--frames", "\(clip.frames)", "--stats", "-", "--timeout", "20",
-      "--fec", "\(format):97\(carriage)", "--capture", capture,
+      "--fec", "\(format):97\(carriage)", "--reorder-window", "2000", "--capture", capture,
     ])
     let sender = try RunningProcess(
       Product.rtpSend,

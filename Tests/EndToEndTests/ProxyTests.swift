@@ -56,7 +56,8 @@ import Testing
     let output = try Scratch.path("y4m")
     let receiver = try RunningProcess(
       Product.rtpRecv,
-      ["udp://127.0.0.1:\(proxy.port)", "--feedback", "nack,pli", "-o", output, "--stats", "-"])
+      ["udp://127.0.0.1:\(proxy.port)", "--feedback", "nack,pli", "-o", output, "--stats", "-"]
+        + RepairTests.patience)
     #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
     try sender.waitForExit()
     #expect(try proxy.stop() == 0)

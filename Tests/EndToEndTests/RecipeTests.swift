@@ -163,7 +163,8 @@ struct RecipeTests {
     let folder = try Scratch.path("model")
     let programs = try Self.programs(in: folder)
     var script = recipe.script
-    script.replace("rtsp://user@camera/stream", with: "rtsp://127.0.0.1:\(try FreePort.tcp())/off")
+    let none = "rtsp://127.0.0.1:\(try FreePort.closed.get())/off"
+    script.replace("rtsp://user@camera/stream", with: none)
     script.replace("wait(10)", with: "wait(2)")
     let shell = try RunningProcess(
       "bash", ["-c", "cd '\(folder)'\n\(script)"],

@@ -168,7 +168,7 @@ struct RingTests {
       except rtp_recv.CameraError as error:
           print("status", error.status, error)
       """
-    let port = try FreePort.tcp()
+    let port = try FreePort.closed.get()
     let reader = try Self.python(script, ["rtsp://127.0.0.1:\(port)/x"])
     #expect(try reader.waitForExit() == 0, "\(reader.standardError)")
     #expect(
@@ -183,7 +183,7 @@ struct RingTests {
               print(camera.wait(0.2).name, camera.message)
           print("waits", camera.wait(0.2).name, camera.message)
       """
-    let port = try FreePort.tcp()
+    let port = try FreePort.closed.get()
     let reader = try Self.python(script, ["rtsp://127.0.0.1:\(port)/x"])
     #expect(try reader.waitForExit() == 0, "\(reader.standardError)")
     _ = try reader.waitForLine(#/waits LOST .*refuses the connection.*; connecting again/#)

@@ -29,11 +29,17 @@ struct SandboxTests {
     _ = try receiver.waitForLine(#/"frames":[1-9]/#)
     let process = try DecoderProcesses.one(of: receiver.processIdentifier)
     // The decoder is asked for the next picture, and all stands still for longer than it may take.
+    // A program that starts no other is seldom late between the two.
     let standstill = """
-      kill -STOP \(process); sleep 0.1; kill -STOP \(receiver.processIdentifier); sleep 2.5
-      kill -CONT \(receiver.processIdentifier) \(process)
+      import os, signal, time
+      os.kill(\(process), signal.SIGSTOP)
+      time.sleep(0.1)
+      os.kill(\(receiver.processIdentifier), signal.SIGSTOP)
+      time.sleep(2.5)
+      os.kill(\(receiver.processIdentifier), signal.SIGCONT)
+      os.kill(\(process), signal.SIGCONT)
       """
-    let clock = try RunningProcess("sh", ["-c", standstill])
+    let clock = try RunningProcess("python3", ["-c", standstill])
     #expect(try clock.waitForExit() == 0)
     sender.send(signal: SIGTERM)
     try sender.waitForExit()

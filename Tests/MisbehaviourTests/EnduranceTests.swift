@@ -41,12 +41,12 @@ struct EnduranceTests {
     for number in 0..<100 { try await Self.cycle(server.port, moment: limits[number] % 60) }
     let before = try Holdings.now()
     for number in 100..<1100 { try await Self.cycle(server.port, moment: limits[number] % 60) }
-    // Connections are closed on their event loops, soon but not at once.
-    let after = try await eventualValue(of: "as few descriptors as before") {
+    // Connections are closed on their event loops, soon but not at once, and a busy machine may
+    // have a thread more for a moment.
+    let after = try await eventualValue(of: "as few descriptors and threads as before") {
       let now = try Holdings.now()
-      return now.descriptors <= before.descriptors ? now : nil
+      return now.descriptors <= before.descriptors && now.threads <= before.threads ? now : nil
     }
-    #expect(after.threads <= before.threads)
     #expect(after.megabytes - before.megabytes < 8)
     try await server.stop()
   }

@@ -53,34 +53,9 @@ struct FailingConnectionTests {
     }
   }
 
-  /// A port on which nobody listens, as long as its owner lives.
-  private final class ClosedPort {
-    let number: Int
-    private let descriptor: Int32
-
-    init() {
-      let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-      var address = sockaddr_in()
-      address.sin_family = sa_family_t(AF_INET)
-      address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-      var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-      withUnsafeMutablePointer(to: &address) {
-        $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-          // Bound, but without listen(2).
-          _ = bind(descriptor, $0, length)
-          _ = getsockname(descriptor, $0, &length)
-        }
-      }
-      self.descriptor = descriptor
-      number = Int(UInt16(bigEndian: address.sin_port))
-    }
-
-    deinit { close(descriptor) }
-  }
-
   @Test("an attempt that fails leaves nothing behind", arguments: ["rtsp", "http"])
   func refused(scheme: String) async throws {
-    let port = ClosedPort()
+    let port = try FreePort.closed.get()
     var configuration = Receiver.Configuration()
     var reconnection = Reconnection()
     reconnection.firstDelay = .microseconds(100)
@@ -92,8 +67,7 @@ struct FailingConnectionTests {
         argument: Scratch.path("mkv"),
         format: #require(OutputCatalogue.standard.format(named: "mkv")), policy: .dropOldest)
     ]
-    let receiver = try Receiver(
-      "\(scheme)://127.0.0.1:\(port.number)/x", configuration: configuration)
+    let receiver = try Receiver("\(scheme)://127.0.0.1:\(port)/x", configuration: configuration)
     let run = Task { await receiver.run() }
     defer { receiver.stop() }
     func holdings(after attempts: UInt64) async throws -> Holdings {

@@ -3,9 +3,14 @@ import Glibc
 
 /// Ports of loopback for programs that cannot choose one themselves.
 public enum FreePort {
-  public static func tcp() throws -> UInt16 {
+  public static func tcp() throws -> UInt16 { try takeTCP() }
+
+  /// One of TCP at which nobody listens as long as this process lives: its socket stays bound.
+  public static let closed = Result { try takeTCP(staysOpen: true) }
+
+  private static func takeTCP(staysOpen: Bool = false) throws -> UInt16 {
     var port: UInt16 = 0
-    let isBound = withSocket(port: 0) { socket, address, length in
+    let isBound = withSocket(port: 0, staysOpen: staysOpen) { socket, address, length in
       guard bind(socket, address, length.pointee) == 0,
         getsockname(socket, address, length) == 0
       else { return false }
@@ -20,9 +25,11 @@ public enum FreePort {
 
   /// One of UDP that is free, as are the three above it, for RTCP and another stream with its own:
   /// below those that the kernel gives to others.
+  ///
+  /// It is a multiple of four, so that what two processes choose is the same or apart.
   public static func udpPair() throws -> UInt16 {
     for _ in 0..<1000 {
-      let port = UInt16.random(in: 10_000..<32_000)
+      let port = 4 * UInt16.random(in: 2500..<8000)
       let isFree = (port...port + 3).allSatisfy { port in
         withSocket(port: port, SOCK_DGRAM) { bind($0, $1, $2.pointee) == 0 }
       }
@@ -49,12 +56,12 @@ public enum FreePort {
   }
 
   private static func withSocket(
-    port: UInt16, _ type: __socket_type = SOCK_STREAM,
+    port: UInt16, _ type: __socket_type = SOCK_STREAM, staysOpen: Bool = false,
     _ body: (Int32, UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Bool
   ) -> Bool {
-    let socket = Glibc.socket(AF_INET, Int32(type.rawValue), 0)
+    let socket = Glibc.socket(AF_INET, Int32(type.rawValue | SOCK_CLOEXEC.rawValue), 0)
     guard socket >= 0 else { return false }
-    defer { close(socket) }
+    defer { if !staysOpen { close(socket) } }
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
     address.sin_port = port.bigEndian

@@ -75,10 +75,10 @@ def main():
     arguments = parser.parse_args()
 
     Gst.init(None)
-    again = "rtprtxqueue max-size-time=1000"
+    again = "rtprtxqueue max-size-time=10000"
     if arguments.retransmission_payload_type:
         types = f"{PAYLOAD_TYPE}=(uint){arguments.retransmission_payload_type}"
-        again = f"rtprtxsend payload-type-map=application/x-rtp-pt-map,{types} max-size-time=1000"
+        again = f"rtprtxsend payload-type-map=application/x-rtp-pt-map,{types} max-size-time=10000"
     pipeline = Gst.parse_launch(
         f"rtpbin name=rtpbin rtp-profile=avpf filesrc location={arguments.file} ! qtdemux"
         f" ! {arguments.codec}parse config-interval=-1"

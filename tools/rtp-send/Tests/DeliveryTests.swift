@@ -133,6 +133,8 @@ import Testing
     var delivery = try delivery(.packetRate(1000), frames: 30) { $0.payloadLimit = 30 }
     delivery.begin(at: Instant(nanoseconds: 0))
     for now: Int64 in [0, 60_000_000_000] {
+      let movesMediaTime = delivery.forgiveDebt(at: Instant(nanoseconds: now))
+      #expect(!movesMediaTime)
       delivery.step(to: Instant(nanoseconds: now))
       while delivery.release(by: Instant(nanoseconds: now)) != nil {}
       try delivery.prepare()

@@ -39,9 +39,9 @@ import Testing
     var time: Instant
   }
 
-  /// Runs to the end, from deadline to deadline.
+  /// Runs to the end, from deadline to deadline, but those at which the machine is `asleep`.
   private func run(
-    _ configuration: SenderConfiguration, until end: Int64 = .max
+    _ configuration: SenderConfiguration, until end: Int64 = .max, asleep: Range<Int64> = 0..<0
   ) throws -> (sent: [Sent], report: SendReport) {
     var now = Instant(nanoseconds: 5_000_000_000)
     var run = try StreamRun(configuration, unixNanoseconds: { 1_700_000_000_000_000_000 }) { now }
@@ -49,6 +49,7 @@ import Testing
     var steps = 0
     while !run.isFinished, let deadline = run.deadline, now.nanoseconds < end {
       now = max(now, deadline)
+      if asleep.contains(now.nanoseconds) { now = Instant(nanoseconds: asleep.upperBound) }
       while let packet = run.next(at: now) { sent.append(Sent(packet: packet, time: now)) }
       try run.prepare()
       steps += 1
@@ -154,6 +155,34 @@ import Testing
     // The timestamps alone would drift apart.
     let drift = Double(clicks[29] &- clicks[0]) / 8000 - 29
     #expect(abs(drift - 29 * deviation / 1e6) < 0.0002)
+  }
+
+  /// Before and after a sleep of 2.5 s, which is not made up for.
+  @Test func mediaLeaveWhenTheReportsInFrontOfThemSay() throws {
+    let (sent, _) = try run(
+      try configuration(frames: 40, seconds: 4), asleep: 6_510_000_000..<9_000_000_000)
+    #expect(sent.last?.time.nanoseconds ?? 0 > 11_000_000_000)
+    let begin = SenderReports.ntpTime(1_700_000_000_000_000_000)
+    var newest: [UInt32: RTCPPacket.SenderReport] = [:]
+    for sent in sent {
+      if RTCPPacket.recognizes(sent.packet.bytes) {
+        for case .senderReport(let report) in try RTCPPacket.parse(compound: sent.packet.bytes) {
+          newest[report.ssrc] = report
+        }
+        continue
+      }
+      let packet = try RTPPacket(parsing: sent.packet.bytes)
+      guard let report = newest[packet.ssrc] else { continue }
+      let ticks = Double(Int32(bitPattern: packet.timestamp &- report.timestamp))
+      let due =
+        Double(report.ntpTime - begin) / 4_294_967_296
+        + ticks / (packet.ssrc == Self.videoSSRC ? 90_000 : 8000)
+      #expect(abs(due - Double(sent.time.nanoseconds - 5_000_000_000) / 1e9) < 0.001)
+    }
+    for ssrc in [Self.videoSSRC, Self.soundSSRC] {
+      // At 0 and 4 s, and with the goodbye.
+      #expect(try reports(sent, ssrc).count == 4)
+    }
   }
 
   @Test func impairmentsOfTheSoundLeaveTheVideoAlone() throws {

@@ -10,9 +10,12 @@ import Testing
 /// FFmpeg and GStreamer as the receivers of sound.
 @Suite(.serialized) struct SoundPeerTests {
   /// A session of sound on its way to `port`, four times as fast as it sounds.
+  ///
+  /// Reports share its port: where they have one of their own, FFmpeg reads them, and leaves at a
+  /// goodbye, before it reads media that came earlier.
   private func sender(
     _ format: String, to port: UInt16, seconds: Double = 3, packetTime: Int = 20,
-    interleaving: Int = 1
+    interleaving: Int = 1, controlOffset: Int = 0
   ) throws -> (configuration: SenderConfiguration, description: SessionDescription) {
     var packetization = SoundPacketization()
     (packetization.packetTime, packetization.interleaving) = (packetTime, interleaving)
@@ -26,10 +29,11 @@ import Testing
       tracks: [TrackConfiguration(.sound(sound))],
       destination: .send(host: "127.0.0.1", port: Int(port)))
     configuration.pacing = .mediaTime(speed: 4)
-    configuration.controlOffset = 1
+    configuration.controlOffset = controlOffset
     var description = SessionDescription(
       nil, payloadType: 96, packetization: .nonInterleaved,
-      address: try SocketAddress(ipAddress: "127.0.0.1", port: Int(port)), multiplexesRTCP: false)
+      address: try SocketAddress(ipAddress: "127.0.0.1", port: Int(port)),
+      multiplexesRTCP: controlOffset == 0)
     description.sound = try SoundDescription(
       of: recipe, payloadType: sound.stream.payloadType, packetization: packetization)
     return (configuration, description)
@@ -121,10 +125,10 @@ import Testing
     try Data(description.text.utf8).write(to: file)
     let sound = try SoundFormat(format)
     async let output = FFmpeg.run([
-      "-protocol_whitelist", "file,udp,rtp", "-i", file.path, "-f", "s16le",
-      "-ac", "\(sound.channels)", "-ar", "\(sound.samplingRate)", "-",
+      "-protocol_whitelist", "file,udp,rtp", "-buffer_size", "4000000", "-i", file.path,
+      "-f", "s16le", "-ac", "\(sound.channels)", "-ar", "\(sound.samplingRate)", "-",
     ])
-    try await waitForReceiver(on: [port, port + 1])
+    try await waitForReceiver(on: [port])
     let sender = try await Sender.start(configuration)
     _ = try await withDeadline { try await sender.finished() }
     let samples = decoded(try await output)
@@ -158,8 +162,9 @@ import Testing
     format: String, packetTime: Int, interleaving: Int, elements: String
   ) async throws {
     let port = try FreePort.udpPair()
+    // GStreamer would take reports for media.
     let (configuration, description) = try sender(
-      format, to: port, packetTime: packetTime, interleaving: interleaving)
+      format, to: port, packetTime: packetTime, interleaving: interleaving, controlOffset: 1)
     let sound = try SoundFormat(format)
     // What sdpdemux would make of the description.
     var caps = ["application/x-rtp", "media=audio", "clock-rate=\(sound.clockRate)"]
@@ -183,8 +188,8 @@ import Testing
     let receiver = try RunningProcess(
       "gst-launch-1.0",
       [
-        "-q", "udpsrc", "port=\(port)", "num-buffers=\(count * 9 / 10)",
-        "caps=\(caps.joined(separator: ","))", "!",
+        "-q", "udpsrc", "port=\(port)", "buffer-size=4000000",
+        "num-buffers=\(count * 9 / 10)", "caps=\(caps.joined(separator: ","))", "!",
       ] + elements.split(separator: " ").map(String.init) + [
         "!", "audioconvert", "dithering=none", "!",
         "audio/x-raw,format=S16LE,layout=interleaved,channels=\(sound.channels)", "!", "filesink",
@@ -222,16 +227,20 @@ import Testing
     let folder = try TemporaryFolder()
     try Data(description.text.utf8).write(to: folder.url("stream.sdp"))
     let file = folder.url("received.nut").path
-    async let received = FFmpeg.run([
-      "-protocol_whitelist", "file,udp,rtp", "-i", folder.url("stream.sdp").path, "-map", "0",
-      "-fps_mode", "passthrough", "-enc_time_base:v", "-1", "-c:v", "rawvideo", "-pix_fmt", "gray",
-      "-c:a", "pcm_s16le",
-      "-ac", "1", file,
-    ])
-    try await waitForReceiver(on: [port, port + 1, port + 2, port + 3])
-    let sender = try await Sender.start(configuration)
-    _ = try await withDeadline { try await sender.finished() }
-    _ = try await received
+    // A sender that is a second late does not make up for it, perhaps between a click and its
+    // flash, so this one sends again.
+    for _ in 0..<3 {
+      async let received = FFmpeg.run([
+        "-protocol_whitelist", "file,udp,rtp", "-i", folder.url("stream.sdp").path, "-map", "0",
+        "-fps_mode", "passthrough", "-enc_time_base:v", "-1", "-c:v", "rawvideo",
+        "-pix_fmt", "gray", "-c:a", "pcm_s16le", "-ac", "1", file,
+      ])
+      try await waitForReceiver(on: [port, port + 2])
+      let sender = try await Sender.start(configuration)
+      let report = try await withDeadline { try await sender.finished() }
+      _ = try await received
+      if report.duration < .milliseconds(4900) { break }
+    }
     let planes = try await FFmpeg.run([
       "-i", file, "-map", "0:v", "-fps_mode", "passthrough", "-f", "rawvideo", "-",
     ])

@@ -153,7 +153,7 @@ public struct Delivery {
       isWaitingForFirst = false
       start = now
     }
-    forgiveDebt(at: now)
+    _ = forgiveDebt(at: now)
     lastStep = now
     for index in tracks.indices { tracks[index].feed.makeUpForRequests(at: now) }
     var count = 0
@@ -272,18 +272,24 @@ public struct Delivery {
   }
 
   /// Moves the schedule when the next packet is so late that catching up would be a flood.
-  private mutating func forgiveDebt(at now: Instant) {
-    guard let index = nextTrack, let entry = tracks[index].queue.first,
-      !tracks[index].feed.isLive
-    else { return }
+  ///
+  /// - Returns: whether reports that were sent no longer hold.
+  mutating func forgiveDebt(at now: Instant) -> Bool {
+    guard !isHeld, !isWaitingForFirst, let index = nextTrack,
+      let entry = tracks[index].queue.first, !tracks[index].feed.isLive
+    else { return false }
     let limit: Int64
     switch pacing {
     case .mediaTime: limit = Self.longestMediaDebt
     case .packetRate: limit = Self.longestRateDebt
-    case .unpaced: return
+    case .unpaced: return false
     }
     let debt = due(entry, ofTrack: index).nanoseconds(to: now)
-    if debt > limit { start = start.advanced(byNanoseconds: debt) }
+    guard debt > limit else { return false }
+    start = start.advanced(byNanoseconds: debt)
+    // At a rate, it is that of the last packet.
+    if case .mediaTime = pacing { return true }
+    return false
   }
 }
 

@@ -115,6 +115,8 @@ public struct StreamRun {
     if lastStep < now || isPrepared {
       lastStep = now
       isPrepared = false
+      // Receivers keep tracks together by reports, so these are in front of what is late.
+      if delivery.forgiveDebt(at: now) { offerReports(at: now) }
       delivery.step(to: now)
     }
     if let packet = release(by: now) { return packet }
@@ -122,11 +124,14 @@ public struct StreamRun {
       hasReportedEnd = true
       nextReport = now
     }
-    if sendsRTCP, nextReport <= now, hasPackets {
-      nextReport = now.advanced(byNanoseconds: SenderReports.intervalNanoseconds)
-      offerCompounds(at: now, isLast: false)
-    }
+    if nextReport <= now { offerReports(at: now) }
     return release(by: now)
+  }
+
+  private mutating func offerReports(at now: Instant) {
+    guard sendsRTCP, hasPackets else { return }
+    nextReport = now.advanced(byNanoseconds: SenderReports.intervalNanoseconds)
+    offerCompounds(at: now, isLast: false)
   }
 
   private mutating func offerCompounds(at now: Instant, isLast: Bool) {

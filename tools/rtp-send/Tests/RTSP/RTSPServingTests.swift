@@ -274,9 +274,11 @@ struct RTSPServingTests {
         return nil
       }
     }
+    let sockets = (media: try await Client(), control: try await Client())
+    let ports = "\(sockets.media.address.port ?? 0)-\(sockets.control.address.port ?? 0)"
     for name in ["live", "film"] {
       let url = base + name
-      for transport in ["RTP/AVP/TCP;unicast", "RTP/AVP;unicast;client_port=40000-40001"] {
+      for transport in ["RTP/AVP/TCP;unicast", "RTP/AVP;unicast;client_port=\(ports)"] {
         let setUp = "SETUP \(url) RTSP/1.0\r\nCSeq: 1\r\nTransport: \(transport)\r\n\r\n"
         let play = "PLAY \(url) RTSP/1.0\r\nCSeq: 2\r\n\r\n"
         let text = Array((setUp + play + "$\u{1}\u{0}\u{8}\u{0}").utf8)
@@ -292,6 +294,8 @@ struct RTSPServingTests {
     sender.stop()
     _ = try await withDeadline { try await sender.finished() }
     await last.close()
+    await sockets.media.close()
+    await sockets.control.close()
   }
 
   @Test func reportsOfStrangersAreNobodys() async throws {
