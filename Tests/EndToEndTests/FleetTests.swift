@@ -341,7 +341,7 @@ struct FleetTests {
       """
       defaults: {reconnect: false, sdp: '\(description)', segment: 2s}
       cameras:
-      \(cameras.map { "  \($0): {source: 'http://\(address)/a', output: \(folder("\($0)-%f.mkv"))}" }
+      \(cameras.map { "  \($0): {source: 'http://\(address)/a', output: \(folder("\($0)-%Y%m%d%H%M%S%f.mkv"))}" }
         .joined(separator: "\n"))
       """)
     let fleet = try RunningProcess(Product.rtpRecv, ["fleet", file.path])
