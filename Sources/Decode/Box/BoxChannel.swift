@@ -58,10 +58,10 @@ import RTPWire
   ///   caller's from then on; -1 if none did.
   /// - Throws: ``BoxFault/ended``, ``BoxFault/silent``, or ``BoxFault/breach(_:)``.
   func receive(
-    within limit: Duration?, longest: Duration = .seconds(10)
+    within limit: Duration?, longest: Duration? = nil
   ) throws(BoxFault) -> (message: ByteBuffer, memory: Int32) {
     var rest = limit
-    let end = Instant.now.advanced(by: longest)
+    let end = longest.map { Instant.now.advanced(by: $0) }
     var work = BoxWork()
     while true {
       let part = rest.map { min($0, Self.longestPart) }
@@ -81,7 +81,7 @@ import RTPWire
         guard let part, let left = rest else { continue }
         let passed = min(part, began.duration(to: .now))
         let remaining = left - (process.map { work.share(of: passed, in: $0) } ?? passed)
-        guard remaining > .zero, Instant.now < end else { throw .silent }
+        guard remaining > .zero, end.map({ Instant.now < $0 }) ?? true else { throw .silent }
         rest = remaining
       case EMSGSIZE: throw .breach("a message is too long")
       default: throw .ended

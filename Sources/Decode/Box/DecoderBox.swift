@@ -16,14 +16,15 @@ public struct DecoderBox: Sendable, Hashable {
   /// Otherwise decoding goes on without that wall, or in this process where there can be no other,
   /// and ``DecoderBoxEvent`` says so.
   public var isRequired: Bool
-  /// How long an answer may take.
+  /// How long an answer may take, without the time in which the process waits for a processor or a
+  /// disk that others have.
   package var patience = Duration.seconds(2)
   /// How long it may work on one access unit, or on all that is left, however much it says
   /// meanwhile.
   package var longestWork = Duration.seconds(10)
   /// Bytes of memory for pictures: for 20 of the largest size.
   package var pictureMemory = 2 << 30
-  /// How long a new process may take until it is ready, on a busy machine.
+  /// The same until a new process is ready, on a busy machine; three times as long by the clock.
   package var startingPatience = Duration.seconds(10)
   /// The least time from the start of one process to that of the next; it grows while processes
   /// come to nothing.

@@ -41,7 +41,8 @@ public struct RTSPConfiguration: TransportOption, Hashable {
   public var setsUpEverything = false
   /// How long the stream may be silent; `nil` waits forever.
   ///
-  /// In a catalogue, ``TransportOptions/silence`` takes precedence.
+  /// In a catalogue, ``TransportOptions/silence`` takes precedence. Without it, a connection that
+  /// was given up too soon makes the next one of the same run wait longer, up to 40 s.
   public var silence: Duration? = .seconds(5)
   /// ``silence``, and the time for UDP where that is tried first.
   var longestSilence: Duration? {

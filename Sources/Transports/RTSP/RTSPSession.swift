@@ -62,8 +62,8 @@ struct RTSPSession: Sendable {
   /// Begins a session; its first action is to connect.
   ///
   /// The credentials are for the server of `url` and no other. The session ends when the stream
-  /// brings nothing for `silence`; `nil` waits forever. The nonces of digest authentication come
-  /// from `randomness`.
+  /// brings nothing for `silence`, or longer after connections that were given up too soon; `nil`
+  /// waits forever. The nonces of digest authentication come from `randomness`.
   init(
     configuration: RTSPConfiguration, url: ServerURL, credentials: Credentials?,
     purpose: Purpose = .play, silence: Duration? = .seconds(5),

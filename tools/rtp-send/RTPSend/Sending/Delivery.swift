@@ -153,6 +153,7 @@ public struct Delivery {
       isWaitingForFirst = false
       start = now
     }
+    // Whoever reports has done so before, and then nothing is left to forgive.
     _ = forgiveDebt(at: now)
     lastStep = now
     for index in tracks.indices { tracks[index].feed.makeUpForRequests(at: now) }
