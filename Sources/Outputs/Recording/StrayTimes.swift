@@ -30,7 +30,7 @@ struct StrayTimes {
       doubtful = unit
       return []
     }
-    if let newest, !leaps(to: unit) {
+    if let newest, !leaps(to: unit), isNearer(unit, to: newest.time, than: doubt.time) {
       let placed = doubt.placed(at: time(of: doubt, behind: newest.time, before: unit.time))
       note(unit)
       return [placed, unit]
@@ -52,6 +52,13 @@ struct StrayTimes {
       Self.greatestDistance.wholeNanoseconds,
       interval.multipliedSaturating(by: Self.greatestDistanceInPictures))
     return step < -limit || step.subtractingSaturating(passed) > limit
+  }
+
+  /// A leap of just the limit is one picture's and not the next one's, by how they arrive.
+  private func isNearer(
+    _ unit: AccessUnit, to newest: MediaTime, than doubt: MediaTime
+  ) -> Bool {
+    unit.time.nanoseconds(since: newest).magnitude < unit.time.nanoseconds(since: doubt).magnitude
   }
 
   /// A key picture is shown behind all that were decoded before it, and before all others; of other

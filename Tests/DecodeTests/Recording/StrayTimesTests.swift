@@ -57,6 +57,22 @@ import Testing
     }
   }
 
+  @Test(
+    "a leap as long as the limit is one however the pictures arrive",
+    arguments: [10_000, 10_020, -10_020, -10_050], [(0, 0), (-5, 5), (5, -5), (-5, 100)])
+  func leapOfTheLimit(milliseconds: Int, delays: (Int, Int)) throws {
+    let clip = Self.clips[0]
+    let units = try clip.timedUnits(of: clip.encoded()).enumerated().map { number, unit in
+      guard number >= 30 else { return unit }
+      let delay = number == 30 ? delays.0 : number == 31 ? delays.1 : 0
+      return unit.moved(by: .milliseconds(milliseconds), arriving: .milliseconds(delay))
+    }
+    let disk = try VirtualDisk.record(units, as: .mp4)
+    #expect(disk.skipped == 0)
+    #expect(disk.files.map(\.ending?.frames) == [30, 60])
+    #expect(disk.files.map(\.ending?.reason) == [.clock, .end])
+  }
+
   @Test("the last picture of a stream waits for no other")
   func last() throws {
     let clip = Self.clips[1]
