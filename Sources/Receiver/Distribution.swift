@@ -32,6 +32,8 @@ final class Distribution: Sendable {
   private struct State: Sendable {
     var allotment: Allotment
     var decoder: VideoDecoder?
+    /// Why nothing can be decoded, which may be known only after all has come.
+    var decoderFailure: DecoderError?
     /// A process that will be the decoder's.
     var prepared: PreparedDecoderBox?
     /// Whether one is still of use: until a decoder is opened, or nothing is decoded any more.
@@ -236,6 +238,9 @@ final class Distribution: Sendable {
   /// Whether the wanted number of frames has come.
   var isComplete: Bool { state.withLock(\.allotment.isComplete) }
 
+  /// Why nothing can be decoded, if that is so.
+  var decoderFailure: DecoderError? { state.withLock(\.decoderFailure) }
+
   /// Drops what waits to be decoded.
   func abandonDecoding() { state.withLock(\.decoder)?.abandon() }
 
@@ -328,7 +333,10 @@ final class Distribution: Sendable {
   }
 
   private func cannotDecode(_ error: DecoderError) {
-    state.withLock { $0.allotment.end() }
+    state.withLock { state in
+      state.allotment.end()
+      state.decoderFailure = error
+    }
     end(.decoderFailed(error))
   }
 

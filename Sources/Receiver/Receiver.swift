@@ -200,6 +200,8 @@ public final class Receiver: Sendable {
     let isCutShort = await watch?.value ?? false
     // The last pictures of a stream with reordering come out at its end.
     if distribution.isComplete { reason = .framesReached }
+    // A short stream is over before its decoder's process says what is missing.
+    if let error = distribution.decoderFailure { reason = .decoderFailed(error) }
     distribution.endSequences()
     let summaries = await finishOutputs(within: clock.finishingTime)
     return Report(

@@ -12,6 +12,14 @@ struct MissingLibraryTests {
     without library: String, _ arguments: [String], isListed: Bool = false
   ) throws -> RunningProcess {
     let (sender, source) = try RecordingTests.soundServer(["--frames", "30", "--audio", "aac"])
+    // The description alone is what can be listed.
+    let receiver = try receive((isListed ? source.suffix(1) : source) + arguments, without: library)
+    sender.send(signal: SIGTERM)
+    try sender.waitForExit()
+    return receiver
+  }
+
+  private func receive(_ arguments: [String], without library: String) throws -> RunningProcess {
     let script = #"""
       for file in $(ldconfig -p | sed -n "s/.*$0.* => //p"); do
         mount --bind /dev/null "$file" || exit 99
@@ -19,13 +27,8 @@ struct MissingLibraryTests {
       exec "$@"
       """#
     let receiver = try RunningProcess(
-      "unshare",
-      ["-m", "bash", "-c", script, library, Product.rtpRecv]
-        // The description alone is what can be listed.
-        + (isListed ? source.suffix(1) : source) + arguments)
+      "unshare", ["-m", "bash", "-c", script, library, Product.rtpRecv] + arguments)
     _ = try receiver.waitForExit()
-    sender.send(signal: SIGTERM)
-    try sender.waitForExit()
     return receiver
   }
 
@@ -56,5 +59,18 @@ struct MissingLibraryTests {
     #expect(
       lines.contains { $0.contains(words) && $0.contains("\(library).so") },
       "\(receiver.standardError)")
+  }
+  @Test(
+    "so does a recording that is over before its decoder's process has begun", .enabled(if: works))
+  func recorded() throws {
+    let capture = try Scratch.path("pcapng")
+    let (receiver, port) = try CommandTests.listener(["--capture", capture, "--timeout", "20"])
+    let sender = try RunningProcess(
+      Product.rtpSend, ["pattern", "--frames", "5", "udp://127.0.0.1:\(port)"])
+    #expect(try sender.waitForExit() == 0)
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    let player = try receive([capture, "-o", Scratch.path("yuv")], without: "libswscale")
+    #expect(try player.waitForExit() == 17)
+    #expect(player.standardError.contains("libswscale.so"), "\(player.standardError)")
   }
 }
