@@ -15,10 +15,11 @@ enum Latency {
     /// How many of the sent frames came out.
     let received: Int
     let peakMemory: Double
+    /// Seconds, with the start of the receiver.
+    let processorTime: Double
   }
 
-  static let width = 1280
-  static let height = 720
+  private static let usualSize = (1280, 720)
   static let frames = 300
 
   static func stream(in folder: String) throws -> Stream {
@@ -38,24 +39,28 @@ enum Latency {
       container: "ts", in: folder)
   }
 
-  private static func stream(
-    named name: String, structure: [String], container: String = "h264", in folder: String
+  static func stream(
+    named name: String, _ size: (Int, Int) = usualSize, bitRate: String = "4M", structure: [String],
+    container: String = "h264", in folder: String
   ) throws -> Stream {
     try Stream(
-      name: name, source: "testsrc2=size=\(width)x\(height):rate=30",
-      encoding: ["-preset", "veryfast"] + structure + ["-b:v", "4M", "-g", "60"], frames: frames,
-      container: container, in: folder)
+      name: name, source: "testsrc2=size=\(size.0)x\(size.1):rate=30",
+      encoding: ["-preset", "veryfast"] + structure + ["-b:v", bitRate, "-g", "60"],
+      frames: frames, container: container, in: folder)
   }
 
   /// Sends the stream once at 30 frames a second to `peer` and measures when frames come out.
-  static func measure(_ peer: Peer, of stream: Stream, golden: [UInt64: Int]) throws -> Result {
+  static func measure(
+    _ peer: Peer, of stream: Stream, _ size: (Int, Int) = usualSize, golden: [UInt64: Int]
+  ) throws -> Result {
     let port = try UDPSocket.freePort()
     let receiver = try Running(peer.command(port, try stream.describe(port: port), "-"))
     guard waitUntilBound(port) else {
       throw BenchError(description: "\(peer.name) does not listen")
     }
 
-    let reader = FrameReader(descriptor: receiver.output.fileHandleForReading.fileDescriptor)
+    let reader = FrameReader(
+      descriptor: receiver.output.fileHandleForReading.fileDescriptor, size)
     let thread = Thread { reader.run() }
     thread.start()
 
@@ -72,7 +77,7 @@ enum Latency {
       }
     }
     usleep(1_500_000)
-    let memory = receiver.peakMemory
+    let (memory, processorTime) = (receiver.peakMemory, receiver.processorTime)
     receiver.kill()
 
     let complete = completionTimes(of: sent)
@@ -84,7 +89,7 @@ enum Latency {
     let steady = delays.filter { $0.key >= 60 }.map(\.value)
     return Result(
       steady: median(steady), first: delays.min { $0.key < $1.key }?.value ?? .nan,
-      received: delays.count, peakMemory: memory)
+      received: delays.count, peakMemory: memory, processorTime: processorTime)
   }
 
   /// When the last packet that each frame needs was sent, in the order in which frames are shown.
@@ -101,9 +106,12 @@ enum Latency {
   }
 
   /// The fingerprint of every frame as FFmpeg decodes it, with its number.
-  static func golden(of stream: Stream) throws -> [UInt64: Int] {
+  static func golden(
+    of stream: Stream, _ size: (Int, Int) = usualSize
+  ) throws -> [UInt64: Int] {
     let decode = try Running(["ffmpeg", "-v", "error", "-i", stream.clip, "-f", "rawvideo", "-"])
-    let reader = FrameReader(descriptor: decode.output.fileHandleForReading.fileDescriptor)
+    let reader = FrameReader(
+      descriptor: decode.output.fileHandleForReading.fileDescriptor, size)
     reader.run()
     var golden: [UInt64: Int] = [:]
     for (index, frame) in reader.read().enumerated() { golden[frame.hash] = index }
@@ -120,24 +128,25 @@ enum Latency {
 /// Reads whole raw frames from a pipe and notes when each was complete.
 private final class FrameReader: @unchecked Sendable {
   private let descriptor: Int32
+  private let frameBytes: Int
   private let lock = NSLock()
   private var frames: [(hash: UInt64, time: Double)] = []
 
-  init(descriptor: Int32) {
+  init(descriptor: Int32, _ size: (Int, Int)) {
     self.descriptor = descriptor
+    frameBytes = size.0 * size.1 * 3 / 2
     _ = fcntl(descriptor, 1031 /* F_SETPIPE_SZ */, 1 << 20)
   }
 
   func read() -> [(hash: UInt64, time: Double)] { lock.withLock { frames } }
 
   func run() {
-    let size = Latency.width * Latency.height * 3 / 2
-    var frame = [UInt8](repeating: 0, count: size)
+    var frame = [UInt8](repeating: 0, count: frameBytes)
     while true {
       var filled = 0
-      while filled < size {
+      while filled < frameBytes {
         let count = frame.withUnsafeMutableBytes {
-          Glibc.read(descriptor, $0.baseAddress?.advanced(by: filled), size - filled)
+          Glibc.read(descriptor, $0.baseAddress?.advanced(by: filled), frameBytes - filled)
         }
         if count <= 0 { return }
         filled += count
@@ -145,7 +154,7 @@ private final class FrameReader: @unchecked Sendable {
       let time = Latency.now()
       // FNV-1a over a sample of the bytes distinguishes all frames of the test pattern.
       var hash: UInt64 = 0xCBF2_9CE4_8422_2325
-      for index in stride(from: 0, to: size, by: 61) {
+      for index in stride(from: 0, to: frameBytes, by: 61) {
         hash = (hash ^ UInt64(frame[index])) &* 0x100_0000_01B3
       }
       lock.withLock { frames.append((hash, time)) }

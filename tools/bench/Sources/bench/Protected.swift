@@ -1,6 +1,9 @@
 import Foundation
 
-/// The cost of SRTP above plain UDP, compared with libsrtp2 in a loop over the same packets.
+/// The cost of SRTP above plain UDP, compared with what libsrtp2 costs a bare loop of receiving.
+///
+/// In a loop over packets in memory it would find its code and keys in the caches, as no receiver
+/// does.
 enum Protected {
   private static let suites: [(name: String, length: Int)] = [
     ("AES_CM_128_HMAC_SHA1_80", 30), ("AEAD_AES_128_GCM", 28), ("AEAD_AES_256_GCM", 44),
@@ -12,7 +15,7 @@ enum Protected {
     head(
       "Processor time of SRTP, UDP → .h264, nothing written, 1,400-byte packets at \(rate) a second, "
         + "medians of \(rounds) rounds",
-      ["suite", "µs a packet", "above plain UDP", "libsrtp2 in a loop", "ratio", "missing"],
+      ["suite", "µs a packet", "above plain UDP", "libsrtp2 in a bare loop", "ratio", "missing"],
       names: ["suite"])
     let stream = try Throughput.stream(in: folder)
     let packets = try stream.write(in: folder)
@@ -25,19 +28,20 @@ enum Protected {
         attributes: [.posixPermissions: 0o600])
       keys[suite.name] = path
     }
-    // The loop runs with each measurement, because the machine's speed changes within minutes.
+    // The bare loop runs with each measurement, because the machine's speed changes within minutes.
     let results = try inRounds(rounds, [nil] + suites.map(\.name)) { suite in
       let key = suite.flatMap { keys[$0] }
-      let result = try measure(suite, key: key, packets: packets, in: folder)
-      guard let suite else { return (result: result, loop: 0.0) }
-      let text = try Running([".build/release/srtp-loop", packets, suite]).waitUntilExit()
-      return (result: result, loop: (Double(text) ?? .nan) / 1000)
+      return (
+        result: try measure(suite, key: key, packets: packets, in: folder),
+        loop: try measureLoop(suite, packets: packets)
+      )
     }
     let plain = results[0].map(\.result.perPacket)
+    let bare = results[0].map(\.loop)
     row(["none", number(median(plain)), "", "", "", missing(results[0].map(\.result))])
     for (suite, results) in zip(suites, results.dropFirst()) {
       let above = zip(results, plain).map { $0.result.perPacket - $1 }
-      let loops = results.map(\.loop)
+      let loops = zip(results, bare).map { $0.loop - $1 }
       row([
         suite.name, number(median(results.map(\.result.perPacket))), number(median(above)),
         number(median(loops)), number(median(zip(above, loops).map { $0 / $1 })),
@@ -64,11 +68,7 @@ enum Protected {
       Peer.ours(format: "h264").command(port, "", "/dev/null") + ["--stats", statistics]
         + (key.map { ["--srtp-key-file", $0] } ?? []))
     guard waitUntilBound(port) else { throw BenchError(description: "rtp-recv does not listen") }
-    // All suites use the same sender, because its prepared packets occupy the caches too.
-    let sender = try Running([
-      ".build/release/srtp-loop", packets, suite ?? "none", "\(port)", "\(rate)", "\(seconds)",
-    ])
-    _ = sender.readLine()
+    let sender = try sender(of: suite, packets: packets, to: port)
     return Throughput.middlePart(of: receiver, fedBy: sender, for: seconds) {
       guard
         let last = try? String(contentsOfFile: statistics, encoding: .utf8)
@@ -78,5 +78,24 @@ enum Protected {
       else { return .nan }
       return (transport["delivered"] as? NSNumber)?.doubleValue ?? .nan
     }
+  }
+  /// Microseconds of processor time per packet that the bare loop takes.
+  private static func measureLoop(_ suite: String?, packets: String) throws -> Double {
+    let port = try UDPSocket.freePort()
+    let receiver = try Running([".build/release/srtp-loop", suite ?? "none", "\(port)"])
+    _ = receiver.readLine()
+    let sender = try sender(of: suite, packets: packets, to: port)
+    return Throughput.middlePart(of: receiver, fedBy: sender, for: seconds) { .nan }.perPacket
+  }
+
+  /// All suites use the same sender, because its prepared packets occupy the caches too.
+  private static func sender(
+    of suite: String?, packets: String, to port: UInt16
+  ) throws -> Running {
+    let sender = try Running([
+      ".build/release/srtp-loop", packets, suite ?? "none", "\(port)", "\(rate)", "\(seconds)",
+    ])
+    _ = sender.readLine()
+    return sender
   }
 }

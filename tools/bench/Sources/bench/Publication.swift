@@ -7,6 +7,9 @@ struct Publication {
   private static let contenders: [Contender] = [
     .ours, .ffmpeg, .newerFFmpeg, .gstreamer, .openCV, .bare,
   ]
+  /// Who is missing, and why.
+  private static let absence =
+    "VLC is left out: Debian's has no client of RTSP, and knows no H.264 in RTP."
 
   /// Writes `bench.txt`, `bench.json`, `bench.md` and a plot for each measurement into `folder`.
   func write(to folder: String) throws {
@@ -45,6 +48,8 @@ struct Publication {
     return order.map { bench in (bench, results.figures.filter { $0.bench == bench }) }
   }
 
+  private var commit: String { results.environment.versions["commit"] ?? "unknown" }
+
   private var versions: String {
     results.environment.versions.filter { $0.key != "commit" }.sorted { $0.key < $1.key }
       .map { "\($0.key) \($0.value)" }.joined(separator: ", ")
@@ -56,7 +61,7 @@ struct Publication {
     var lines = [
       "rtp-recv beside others", "", "date      \(environment.date)",
       "machine   \(environment.machine)", "system    \(environment.system)",
-      "versions  \(versions)", "commit    \(environment.versions["commit"] ?? "unknown")",
+      "versions  \(versions)", "commit    \(commit)",
       "command   \(results.command), \(number(results.seconds / 60, 0)) minutes", "",
     ]
     let width = results.figures.map(\.measure.count).max() ?? 0
@@ -70,7 +75,7 @@ struct Publication {
     lines += [
       "",
       "× is how many times better rtp-recv is than the best of the others; 'bare × 1.5' takes half as",
-      "much again as a bare program, which only reads and writes.", "",
+      "much again as a bare program, which only reads and writes.", Self.absence, "",
     ]
     lines += notBest.isEmpty ? [] : ["Not the best:"] + notBest.map { "  \($0)" } + [""]
     lines += results.failures.isEmpty ? [] : ["Not measured:"] + results.failures + [""]
@@ -123,11 +128,12 @@ struct Publication {
     let environment = results.environment
     lines += [
       "",
-      "\(environment.date), \(versions); \(environment.machine); \(environment.system): "
+      "\(environment.date), commit \(commit), \(versions); \(environment.machine); "
+        + "\(environment.system): "
         + "`\(results.command)`, \(number(results.seconds / 60, 0)) minutes. "
         + "The last column says how many times better rtp-recv is than the best of the others; "
         + "a bare program, which only reads and writes, is no rival: 'bare × 1.5' takes half as much "
-        + "again as it.",
+        + "again as it. \(Self.absence)",
       "",
     ]
     if !notBest.isEmpty {

@@ -2,7 +2,7 @@ import Foundation
 
 // Measures rtp-recv and its peers on the same packets in one run, and prints tables with ratios.
 // usage: bench [all] [core] [latency] [throughput] [rate] [start] [interleaved] [http] [srtp]
-// [sessions] [clients] [load] [raw] [ring] [segments] [step] [growing] [decoding] [quality]
+// [sessions] [clients] [load] [raw] [ring] [segments] [step] [growing] [decoding] [box] [quality]
 // [--rounds N] [--quick]; for quality, names of clips, codecs and codings (camera, slices, bframes)
 // select rows, `full` adds losses of 0.1 to 5 %, --films FOLDER adds the films in it, and --clips
 // FOLDER keeps the clips. `all` makes every measurement, or those that are named beside it, and
@@ -21,7 +21,8 @@ let measurements = [
   Measurement("segments", inAll: 1, Segments.report),
   Measurement("sessions", inAll: 1, Sessions.report),
   Measurement("quality", rounds: 2, inAll: 2, Quality.report),
-  Measurement("decoding", inAll: 1, Decoding.report), Measurement("core", Core.report),
+  Measurement("decoding", inAll: 1, Decoding.report), Measurement("box", Box.report),
+  Measurement("core", Core.report),
   Measurement("srtp", inAll: 1, Protected.report), Measurement("clients", inAll: 1, Clients.report),
   Measurement("load", inAll: 1, Load.report), Measurement("step", inAll: 1, Step.report),
   Measurement("growing", inAll: 1, Growing.report),
