@@ -48,6 +48,27 @@ def usage_of_running(process: int) -> Usage:
     return found
 
 
+def peak(process: int) -> float:
+    """The most MiB that a process has had in memory since its start, or since `forget_peak`."""
+    return _kibibytes(process, "VmHWM") / 1024
+
+
+def forget_peak(process: int) -> None:
+    """Has the kernel note anew from now on what the most is that a process has in memory."""
+    with open(f"/proc/{process}/clear_refs", "w") as file:
+        file.write("5")
+
+
+def writable(process: int) -> int:
+    """How many bytes a process may write to (RLIMIT_DATA counts them)."""
+    return 1024 * _kibibytes(process, "VmData")
+
+
+def _kibibytes(process: int, name: str) -> int:
+    with open(f"/proc/{process}/status") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith(f"{name}:"))
+
+
 def children(process: int) -> list[int]:
     """The processes that a process has begun and not waited for."""
     found = []

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import ctypes
+import itertools
 import os
 import subprocess
-from typing import Sequence
+import threading
+from pathlib import Path
+from typing import Callable, Sequence, TypeVar
+
+Result = TypeVar("Result")
 
 # Which networks this process has made, so that names do not meet.
-_count = 0
+_numbers = itertools.count(1)
+
+# Python has setns(2) only from 3.12 on.
+_libc = ctypes.CDLL(None, use_errno=True)
+_CLONE_NEWNET = 0x4000_0000
 
 
 def _run(*command: str) -> None:
@@ -20,9 +30,8 @@ class Network:
     SERVER, RECEIVER = "10.99.0.1", "10.99.0.2"
 
     def __init__(self) -> None:
-        global _count
-        _count += 1
-        self._names = [f"trial{os.getpid()}-{_count}{end}" for end in "sr"]
+        number = next(_numbers)
+        self._names = [f"trial{os.getpid()}-{number}{end}" for end in "sr"]
         server, receiver = self._names
         for name in self._names:
             _run("ip", "netns", "add", name)
@@ -57,6 +66,35 @@ class Network:
 
     def on_receiver(self, *command: str) -> None:
         self._in(self._names[1], *command)
+
+    def opened_at_server(self, make: Callable[[], Result]) -> Result:
+        """What `make` opens belongs to the server's machine, whoever uses it later."""
+        made: list[Result] = []
+        faults: list[Exception] = []
+
+        def enter() -> None:
+            # A thread is in one network, and so is what it opens, and the threads that it begins.
+            try:
+                with open(Path("/run/netns", self._names[0])) as name:
+                    if _libc.setns(name.fileno(), _CLONE_NEWNET) != 0:
+                        raise OSError(ctypes.get_errno(), "setns")
+                made.append(make())
+            except Exception as fault:
+                faults.append(fault)
+
+        thread = threading.Thread(target=enter)
+        thread.start()
+        thread.join()
+        if faults:
+            raise faults[0]
+        return made[0]
+
+    def link_down(self) -> None:
+        """The receiver's end of the cable has no link any more, and its kernel knows."""
+        self.on_receiver("ip", "link", "set", "cable", "down")
+
+    def link_up(self) -> None:
+        self.on_receiver("ip", "link", "set", "cable", "up")
 
     def unplug(self) -> None:
         """Nothing arrives any more, and nobody is told."""

@@ -86,7 +86,11 @@ class Program:
         self.stats: Optional[Path] = None
         """Where its statistics go, if anywhere."""
         self.lines: list[str] = []
+        self.said = 0
+        """How many lines it has written, those that were not kept included."""
         self.bytes_read = 0
+        self._began = time.monotonic()
+        self._end: Optional[float] = None
         self._changed = threading.Condition()
         self.process = subprocess.Popen(
             self.command, stdin=input, stderr=subprocess.PIPE, cwd=folder, pass_fds=tuple(keep),
@@ -111,6 +115,7 @@ class Program:
         # Popen.wait would not say what the program has used.
         _, code, self.usage = os.wait4(self.process.pid, 0)
         self.status = self.process.returncode = os.waitstatus_to_exitcode(code)
+        self._end = time.monotonic()
         self._ended.set()
 
     @property
@@ -135,12 +140,18 @@ class Program:
         return self.usage.ru_utime + self.usage.ru_stime if self.usage else 0.0
 
     @property
+    def seconds(self) -> float:
+        """How long it ran, or has run until now."""
+        return (self._end or time.monotonic()) - self._began
+
+    @property
     def text(self) -> str:
         return "\n".join(self.lines)
 
     def _read(self, stream: Any) -> None:
         for line in stream:
             with self._changed:
+                self.said += 1
                 if len(self.lines) < MOST_LINES:
                     self.lines.append(line.decode(errors="replace").rstrip("\n"))
                 self._changed.notify_all()
@@ -216,7 +227,3 @@ def require_programs() -> None:
 def scratch(name: str) -> Path:
     """A new folder for what programs write."""
     return Path(tempfile.mkdtemp(prefix=f"rtp-recv-{name}."))
-
-
-def version(program: str) -> str:
-    return subprocess.run([program, "--version"], capture_output=True, text=True).stdout.strip()

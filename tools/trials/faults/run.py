@@ -1,4 +1,4 @@
-"""Tries cases, several at once, and prints a line for each."""
+"""Tries cases, several at once, prints a line for each, and reports them all."""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ import threading
 import time
 import traceback
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Optional
 
+from ..programs import RTP_RECV, RTP_SEND
+from ..provenance import head
 from .trial import CASES, Case, Failure, Trial
 
 
@@ -25,15 +29,21 @@ def chosen(names: list[str]) -> list[Case]:
     return found
 
 
-def try_all(cases: list[Case], jobs: int) -> int:
+def try_all(cases: list[Case], jobs: int, report: Optional[Path]) -> int:
     """Tries cases, those that need the machine for themselves at the end; the exit status."""
-    lock, failed = threading.Lock(), []
+    began, lock = time.time(), threading.Lock()
+    lines: dict[str, str] = {}
+    failed: set[str] = set()
+    if report:
+        # Rather now than behind all cases.
+        report.touch()
 
     def try_one(case: Case) -> None:
         passed, line = _try(case)
         with lock:
+            lines[case.name] = line
             if not passed:
-                failed.append(case.name)
+                failed.add(case.name)
             print(line, flush=True)
 
     with ThreadPoolExecutor(jobs) as pool:
@@ -41,8 +51,15 @@ def try_all(cases: list[Case], jobs: int) -> int:
     for case in cases:
         if case.alone:
             try_one(case)
-    print(f"{len(cases) - len(failed)} of {len(cases)} cases pass"
-          + (f"; these do not: {', '.join(sorted(failed))}" if failed else ""))
+    sum_up = f"{len(cases) - len(failed)} of {len(cases)} cases pass" + (
+        f"; these do not: {', '.join(sorted(failed))}" if failed else "")
+    print(sum_up)
+    if report:
+        report.write_text("\n".join([
+            "Faults of networks, servers, cameras, disks and clocks, and attackers", "",
+            *head(began, RTP_RECV, RTP_SEND), "",
+            "A line for each case: how long it took, the most memory of a receiver, the processor time of "
+            "all receivers.", "", *(lines[case.name] for case in cases), "", sum_up, ""]))
     return 1 if failed else 0
 
 

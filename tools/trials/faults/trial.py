@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
+import threading
 import time
-from contextlib import ExitStack
+from collections import Counter
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, ContextManager, Sequence, TypeVar
+from typing import Any, Callable, ContextManager, Iterator, Sequence, TypeVar
 
 from .. import media
+from ..measuring import Usage, forget_peak, peak, usage
 from ..programs import PATIENCE, RTP_RECV, RTP_SEND, Program, scratch
 from ..web import last_object
 
@@ -21,6 +25,15 @@ Resource = TypeVar("Resource")
 MOST_MEMORY = 100.0
 # What it may say at most: one line for each thing that happens.
 MOST_LINES = 25
+# How many MiB more it may have while it is attacked.
+MOST_RISE = 8.0
+# How much of a processor it may take a second behind an attack: small pictures take less than half.
+MOST_IDLE = 0.2
+# Where it is attacked, it says the same once in so many seconds.
+QUIET_SECONDS = 5.0
+
+# The beginning of a line of rtp-recv, with the name of a camera where there are many.
+_SPEAKER = re.compile(r"rtp-recv: (?:[\w-]+: )?")
 
 
 class Failure(Exception):
@@ -50,6 +63,41 @@ def case(name: str, title: str, *, alone: bool = False):
     return declare
 
 
+class Turns:
+    """A server's thread that attacks, and the trial's that looks at the receiver before and behind."""
+
+    def __init__(self) -> None:
+        self._ready, self._begun, self._over = (threading.Event() for _ in range(3))
+
+    def begin(self) -> None:
+        """On the server's thread: returns once the attack may begin."""
+        self._ready.set()
+        if not self._begun.wait(PATIENCE):
+            raise TimeoutError("nobody looked at the receiver")
+
+    def end(self) -> None:
+        """On the server's thread: the attack is over."""
+        self._over.set()
+
+    @contextmanager
+    def attacking(self) -> Iterator[None]:
+        """On the server's thread: around the attack."""
+        self.begin()
+        try:
+            yield
+        finally:
+            self.end()
+
+    def await_server(self) -> None:
+        if not self._ready.wait(PATIENCE):
+            raise Failure("the attack did not begin: nobody asked the server for so much")
+
+    def await_attack(self, within: float) -> None:
+        self._begun.set()
+        if not self._over.wait(within):
+            raise Failure(f"the attack was not over within {within:.0f} s")
+
+
 class Trial:
     """What a case has at hand; all that it starts ends with it."""
 
@@ -60,6 +108,8 @@ class Trial:
         self.notes: list[str] = []
         self._stack = ExitStack()
         self._receivers: list[Program] = []
+        self._attacked: list[Program] = []
+        self._former_peaks: list[float] = []
         self._count = 0
         self._began = time.monotonic()
 
@@ -115,14 +165,14 @@ class Trial:
             raise Failure(f"{what}: {found!r}, and not {expected!r}")
 
     def ends(
-        self, program: Program, status: int, says: str = "", *, within: float = PATIENCE
+        self, program: Program, status: int, *says: str, within: float = PATIENCE
     ) -> None:
-        """It ends with a status, and says something on the way."""
+        """It ends with a status, and says all of that on the way, in any order."""
         found = program.wait(within)
         if found != status:
             raise Failure(f"it ended with {found}, and not {status}; it said:\n{program.text[-1500:]}")
-        if says:
-            program.line(says, 1)
+        for words in says:
+            program.line(words, 1)
 
     def pictures(
         self, path: Path, clip: media.Clip, *, first: int = 0, ticks: int = media.TICKS
@@ -146,12 +196,57 @@ class Trial:
         self.equal(len(found), len(set(found)), "intact pictures, each once")
         self.equal(found, sorted(found), "intact pictures in order")
 
+    # Attacks
+
+    @contextmanager
+    def attack(
+        self, receiver: Program, *, rise: float = MOST_RISE, idle: float = MOST_IDLE
+    ) -> Iterator[None]:
+        """Around what is done to a receiver: it keeps to its memory and to one processor, and is soon idle.
+
+        Media may go on at its pace.
+        """
+        before, begin = self._look(receiver), time.monotonic()
+        self._attacked.append(receiver)
+        self._former_peaks.append(peak(receiver.id))
+        forget_peak(receiver.id)
+        yield
+        behind, seconds = self._look(receiver), time.monotonic() - begin
+        grown = peak(receiver.id) - before.resident
+        time.sleep(1)  # As long as it may take to come to rest.
+        rest = self._look(receiver).processor
+        time.sleep(2)
+        rest = (self._look(receiver).processor - rest) / 2
+        used = (behind.processor - before.processor) / seconds
+        self.notes.append(
+            f"attacked for {seconds:.1f} s: {grown:+.1f} MiB at most, {100 * used:.0f} % of a "
+            f"processor, {100 * rest:.0f} % a second later")
+        self.expect(grown < rise, f"{grown:.1f} MiB more than before the attack")
+        # A twentieth, because the kernel counts in hundredths of a second and threads are many.
+        self.expect(used < 1.05, f"{100 * used:.0f} % of a processor during the attack")
+        self.expect(rest < idle, f"{100 * rest:.0f} % of a processor a second behind the attack")
+
+    def attacked(
+        self, receiver: Program, turns: Turns, *, within: float = PATIENCE, **bounds: float
+    ) -> None:
+        """The same where a server's thread attacks."""
+        turns.await_server()
+        with self.attack(receiver, **bounds):
+            turns.await_attack(within)
+
+    @staticmethod
+    def _look(receiver: Program) -> Usage:
+        if (found := usage(receiver.id)) is None:
+            raise Failure(
+                f"it ended meanwhile with {receiver.status}; it said:\n{receiver.text[-1500:]}")
+        return found
+
     # What it cost
 
     @property
     def memory(self) -> float:
         """The most MiB that one of the receivers had in memory."""
-        return max((program.peak for program in self._receivers), default=0.0)
+        return max([*(program.peak for program in self._receivers), *self._former_peaks], default=0.0)
 
     @property
     def processor(self) -> float:
@@ -166,12 +261,23 @@ class Trial:
             status = program.status or 0
             if status < 0 and -status not in (9, 15, 2):
                 raise Failure(f"it crashed with signal {-status}:\n{program.text[-3000:]}")
-            if len(program.lines) > self.line_limit:
-                raise Failure(f"it said {len(program.lines)} lines:\n{program.text[:2000]}")
+            if program.said > self.line_limit:
+                raise Failure(f"it said {program.said} lines:\n{program.text[:2000]}")
+        for program in self._attacked:
+            for words, count in Counter(map(_without_figures, program.lines)).items():
+                if count > 1 + program.seconds / QUIET_SECONDS:
+                    raise Failure(f"it said '{words}' {count} times in {program.seconds:.0f} s")
         if self.processor > time.monotonic() - self._began:
             raise Failure(f"it took more than one processor: {self.processor:.1f} s")
         if self.memory > self.memory_limit:
             raise Failure(f"it had {self.memory:.0f} MiB in memory")
+
+
+def _without_figures(line: str) -> str:
+    """What a line says, whatever its figures; that of another camera is another."""
+    speaker = _SPEAKER.match(line)
+    end = speaker.end() if speaker else 0
+    return line[:end] + re.sub(r"\d+", "#", line[end:])
 
 
 def written(path: Path) -> list[dict]:

@@ -81,6 +81,10 @@ class Session:
     def send(self, data: bytes) -> None:
         self.connection.sendall(data)
 
+    def close(self) -> None:
+        """Closes the connection, also where another thread waits for what comes on it."""
+        self.connection.shutdown(socket.SHUT_RDWR)
+
     def answer(
         self, request: Request, status: str = "200 OK", headers: Optional[dict[str, str]] = None,
         body: str = "",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import socket
+import subprocess
 import threading
 import time
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Callable, Iterable
 
 from ..media import FRAMES_PER_SECOND, Clip, Numbering, at_pace
 from ..programs import Program
+
 
 class HelloServer:
     """Waits for a hello, and sends the pictures of a clip to whoever said it."""
@@ -87,11 +89,16 @@ class Flood:
     """Sends garbage to a port at a rate, from a process of its own, until it is stopped."""
 
     def __init__(
-        self, target: tuple[str, int], rate: int, *, origin: str = "127.0.0.1", kind: str = "random"
+        self, folder: Path, target: tuple[str, int], rate: int, *, origin: str = "127.0.0.1",
+        kind: str = "random",
     ) -> None:
-        """:param kind: see flood.py."""
-        self._program = Program(
-            ["/usr/bin/python3", Path(__file__).with_name("flood.py"), *target, rate, origin, kind])
+        """:param folder: where the program that does it is compiled.
+        :param kind: see flood.c.
+        """
+        program, source = folder / "flood", Path(__file__).with_name("flood.c")
+        if not program.exists():
+            subprocess.run(["gcc", "-O2", "-o", program, source], check=True)
+        self._program = Program([program, *target, rate, origin, kind])
 
     def stop(self) -> int:
         """Ends it, and says how many datagrams were sent."""

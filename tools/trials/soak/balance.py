@@ -62,8 +62,8 @@ def inner(name: str, stats: Path) -> list[Equation]:
     return found
 
 
-def between(sender: str, receiver: str, folder: Path) -> list[Equation]:
-    """What holds of a sender and its only receiver."""
+def between(sender: str, receiver: str, folder: Path, unread: int = 0) -> list[Equation]:
+    """What holds of a sender and its only receiver, who may have left so many datagrams unread."""
     sent = last_object(folder / f"{sender}.stats")
     came = last_object(folder / f"{receiver}.stats")
     if not sent or not came:
@@ -79,13 +79,32 @@ def between(sender: str, receiver: str, folder: Path) -> list[Equation]:
             + sum(transport[reason] for reason in refused),
             f"{sent['datagrams']} sent = {transport['delivered']} delivered + "
             f"{transport['kernel_dropped']} + {transport['kernel_dropped_rtcp']} dropped by the kernel "
-            "+ refused"),
+            "+ refused" + (f"; up to {unread} unread at the end" if unread else ""), unseen=unread),
         Equation(
             f"{sender} → {receiver}: losses", sent["lost"] + transport["kernel_dropped"],
             lost - late, f"{sent['lost']} taken away by the sender's plan = {lost} missed"
             + (f" - {late} that came late" if late else "")
             + "; none before the first packet that came or behind the last can be noticed",
             unseen=MOST_UNSEEN if sent["lost"] else 0),
+    ]
+
+
+def published(stats: Path) -> int:
+    """The messages that a server of NATS has acknowledged to a receiver that passes a camera on."""
+    outputs = last_object(stats).get("outputs", [])
+    return sum(output.get("acknowledged", 0) for output in outputs)
+
+
+def in_nats(publisher: str, reader: str, folder: Path) -> list[Equation]:
+    """What holds of a camera in NATS, which nobody else publishes."""
+    came = last_object(folder / f"{reader}.stats").get("transport", {}).get("nats", {})
+    return [
+        Equation(
+            f"{publisher} → NATS → {reader}: messages", published(folder / f"{publisher}.stats"),
+            came.get("position", -1), "acknowledged = the number of the last one that came"),
+        Equation(
+            f"NATS → {reader}: messages that were gone", came.get("expired_messages", -1), 0,
+            "before they were delivered"),
     ]
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import platform
-import time
 from dataclasses import dataclass
 
-from ..programs import RTP_RECV, RTP_SEND, version
+from ..programs import RTP_RECV, RTP_SEND
+from ..provenance import head
 from . import balance
 from .samples import WINDOWS, Samples
 from .stations import Stations
@@ -26,6 +24,9 @@ LIMITS = {
     "stream drift ms": (20.0, 5.0),
     "sound drift ms": (20.0, 5.0),
 }
+
+# MiB an hour by which memory may not grow in each third of the time.
+STEADY_LIMIT = 0.5
 
 # The longest time that a viewer may be without a picture: a key picture every two seconds, a server
 # that begins again, and a wait of up to ten seconds before another attempt.
@@ -67,23 +68,18 @@ class Report:
         return "\n".join(lines), failures == 0
 
     def _head(self, warm_up: float) -> list[str]:
-        model = next(
-            (line.partition(":")[2].strip() for line in open("/proc/cpuinfo")
-             if line.startswith("model name")), "unknown processor")
         members = self.stations.members.values()
         restarts = {member.name: member.restarts for member in members if member.restarts}
         used = sum(self.samples.processor.values())
         return [
-            f"A soak of {self.hours:g} hours, begun "
-            + time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(self.began)),
-            f"{version(RTP_RECV)}; {version(RTP_SEND)}",
-            f"{os.cpu_count()} processors ({model}), Linux {platform.release()}",
+            f"A soak of {self.hours:g} hours", "", *head(self.began, RTP_RECV, RTP_SEND), "",
             f"{len(self.stations.members)} programs at once, {used / (36 * self.hours):.0f} % of one "
             f"processor together (those that were begun again are counted since then)",
             f"rounds of events: {self.stations.rounds}; begun again on purpose: {restarts}; "
             f"short clients: {self.stations.short_clients}",
             f"slopes are of least squares, without the first {60 * warm_up:.1f} minutes; of threads and "
-            f"of a stream's drift through the least in each of {WINDOWS} windows",
+            f"of a stream's drift through the least in each of {WINDOWS} windows; memory "
+            f"may not grow by more than {STEADY_LIMIT:g} MiB an hour in each third of the time",
         ]
 
     def _slopes(self, warm_up: float) -> list[Verdict]:
@@ -97,23 +93,28 @@ class Report:
             # What is not certain is not held against anybody.
             growth = abs(line.growth) if "drift" in kind else line.growth
             certain = growth - 2 * line.error * line.hours
+            steady = self.samples.steady_slope(name, kind, warm_up) if "MiB" in kind else None
+            is_steady = steady is not None and steady > STEADY_LIMIT
             found.append(Verdict(
-                certain <= limit,
+                certain <= limit and not is_steady,
                 f"{name:16} {kind:16} {line.slope:+9.2f} an hour (± {line.error:.2f}), "
                 f"{line.growth:+8.2f} in all (limit {limit:.1f}), median {line.middle:.1f}, "
-                f"{line.least:.1f} to {line.most:.1f}"))
+                f"{line.least:.1f} to {line.most:.1f}"
+                + (f"; {steady:+.2f} an hour in each third" if is_steady else "")))
         return found
 
     def _balance(self) -> list[Verdict]:
         equations = []
         for pair in self.stations.pairs:
-            equations += balance.between(pair.sender, pair.receiver, self.stations.folder)
+            equations += balance.between(
+                pair.sender, pair.receiver, self.stations.folder, pair.unread)
         for name, member in self.stations.members.items():
             if name.startswith("recv") and member.stats:
                 equations += balance.inner(name, member.stats)
         for camera in ("tcp", "udp"):
             equations += balance.inner(
                 f"fleet {camera}", self.stations.folder / f"fleet-{camera}.stats")
+        equations += balance.in_nats("recv-tls", "recv-nats", self.stations.folder)
         equations.append(balance.film("recv-http", self.stations.folder, "http.h265"))
         return [
             Verdict(e.holds, f"{e.name}: {e.left} = {e.right}" + (f" ({e.detail})" if e.detail else ""))

@@ -18,6 +18,11 @@ from .stations import Stations
 LEAST = {"threads", "decoder threads", "stream drift ms"}
 WINDOWS = 24
 
+# What a leak does, and what settles or leaps does not: it grows in each third of the time. Shorter
+# ones, in hours, say little.
+THIRDS = 3
+SHORTEST_THIRD = 0.25
+
 
 class Samples:
     """Series of figures, each by program and kind, with the hour of each sample."""
@@ -100,10 +105,29 @@ class Samples:
 
     def line(self, name: str, kind: str, after: float) -> Line | None:
         """The line through a series, without its first hours."""
-        points = [point for point in self.series.get((name, kind), []) if point[0] >= after]
+        points = self._points(name, kind, after)
         if kind in LEAST:
             points = least(points)
         return fit([hour for hour, _ in points], [value for _, value in points])
+
+    def steady_slope(self, name: str, kind: str, after: float) -> float | None:
+        """The slope that each third of a series certainly has; nothing where they are short."""
+        points = self._points(name, kind, after)
+        length = (points[-1][0] - points[0][0]) / THIRDS if points else 0
+        if length < SHORTEST_THIRD:
+            return None
+        slopes = []
+        for third in range(THIRDS):
+            begin = points[0][0] + third * length
+            part = [point for point in points if begin <= point[0] <= begin + length]
+            line = fit([hour for hour, _ in part], [value for _, value in part])
+            if line is None:
+                return None
+            slopes.append(line.slope - 2 * line.error)
+        return min(slopes)
+
+    def _points(self, name: str, kind: str, after: float) -> list[tuple[float, float]]:
+        return [point for point in self.series.get((name, kind), []) if point[0] >= after]
 
 
 def least(points: list[tuple[float, float]]) -> list[tuple[float, float]]:

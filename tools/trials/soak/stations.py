@@ -15,6 +15,7 @@ from ..clock import SteppingClock
 from ..programs import (
     REPOSITORY, RTP_RECV, RTP_SEND, Impatience, Program, free_port, until)
 from ..web import Viewer
+from .carriers import Carriers
 
 # A receiver that is stopped for a while is still there.
 PATIENT = ["--once", "--heartbeat-interval", "30"]
@@ -58,6 +59,8 @@ class Pair:
 
     sender: str
     receiver: str
+    unread: int = 0
+    """How many datagrams the receiver may leave unread at the end."""
 
 
 @dataclass
@@ -76,6 +79,9 @@ class Stations:
 
     # Beginning
 
+    def __post_init__(self) -> None:
+        self._carriers = Carriers(self, SIZE)
+
     def add(self, name: str, command: list[object], *, stats: bool = True, **options) -> Program:
         path = None
         if stats:
@@ -84,6 +90,9 @@ class Stations:
         program = Program(command, name=name, folder=self.folder, **options)
         self.members[name] = Member(name, program, path)
         return program
+
+    def pair(self, sender: str, receiver: str, unread: int = 0) -> None:
+        self.pairs.append(Pair(sender, receiver, unread))
 
     def start(self) -> None:
         self._make_films()
@@ -100,6 +109,7 @@ class Stations:
         self._start_rtsp()
         self._start_follower()
         self._start_fleet()
+        self._carriers.start()
 
     def _make_films(self) -> None:
         for name, codec in (("film.mp4", "libx264"), ("film.h265", "libx265")):
@@ -121,7 +131,7 @@ class Stations:
             RTP_RECV, f"udp://127.0.0.1:{sender.port()}", "--sdp", "hello.sdp",
             "-o", "-", "--format", "yuv", "--scale-to-first", "-o", "hello.h264",
             "-o", "hello.opus", "-o", "hello.jsonl"], output="count")
-        self.pairs.append(Pair("send-hello", "recv-hello"))
+        self.pair("send-hello", "recv-hello")
 
     def _start_srtp(self) -> None:
         """SRTP with loss and reordering, recorded in segments, of which the oldest are deleted."""
@@ -133,7 +143,7 @@ class Stations:
             RTP_RECV, f"udp://127.0.0.1:{sender.port()}", "--sdp", "srtp.sdp",
             "--srtp-key-file", "srtp.key", "-o", "srtp-%Y%m%dT%H%M%SZ.mp4", "--segment", "20s",
             "--keep", "20MB"])
-        self.pairs.append(Pair("send-srtp", "recv-srtp"))
+        self.pair("send-srtp", "recv-srtp")
 
     def _start_http(self) -> None:
         """HTTP with length prefixes, H.265, watched in a page and by Prometheus."""
@@ -145,7 +155,7 @@ class Stations:
             "--format", "yuv", "--pixel-format", "bgr24", "--size", "160x90",
             "--serve", "127.0.0.1:0"], output="count")
         self._watch("recv-http", receiver, ["camera"])
-        self.pairs.append(Pair("send-http", "recv-http"))
+        self.pair("send-http", "recv-http")
 
     def _start_clock(self) -> None:
         """A receiver whose wall clock is set forward and back by an hour."""
@@ -155,7 +165,7 @@ class Stations:
             RTP_RECV, f"udp://127.0.0.1:{sender.port()}", "-o", "clock-%Y%m%dT%H%M%SZ.mkv",
             "--segment", "60s", "--keep", "20MB", "-o", "clock-every-%04d.jpg", "--every", "30s"],
             environment=self.clock.environment)
-        self.pairs.append(Pair("send-clock", "recv-clock"))
+        self.pair("send-clock", "recv-clock")
 
     def _serve(self, name: str, port: int) -> None:
         program = Program([
@@ -202,7 +212,7 @@ class Stations:
         until(lambda: list(self.folder.glob("srtp-*.mp4")), "a recording")
         self.add("send-followed", [
             RTP_SEND, "--follow", "srtp-*.mp4", f"udp://127.0.0.1:{port}"])
-        self.pairs.append(Pair("send-followed", "recv-followed"))
+        self.pair("send-followed", "recv-followed")
         capture = self.folder / "udp.pcapng"
         until(capture.exists, "a capture")
         self.tail = Program(["tail", "-c", "+1", "-f", capture], output="pipe")
@@ -317,24 +327,25 @@ cameras:
         """Senders first, whose receivers then know that all came; those of servers before them."""
         for viewer in self.viewers.values():
             viewer.stop()
-        self._stop("ring-reader")
+        self.stop("ring-reader")
+        self._carriers.end()
         for name in ("send-hello", "send-srtp", "send-http", "send-clock", "send-followed"):
-            self._stop(name)
+            self.stop(name)
         for pair in self.pairs:
-            self._wait(pair.receiver)
-        self._stop("recv-rtsp-udp")
+            self.wait(pair.receiver)
+        self.stop("recv-rtsp-udp")
         # What follows a file has no other sign of its end.
         self.tail.stop()
-        self._wait("recv-capture")
+        self.wait("recv-capture")
         for name in ("recv-tcp", "fleet", "proxy", "send-fleet", "send-restless", "serve-steady",
                      "serve-restless"):
-            self._stop(name)
+            self.stop(name)
 
-    def _stop(self, name: str) -> None:
+    def stop(self, name: str) -> None:
         self.members[name].program.send(signal.SIGTERM)
-        self._wait(name)
+        self.wait(name)
 
-    def _wait(self, name: str) -> None:
+    def wait(self, name: str) -> None:
         self.members[name].status = self.members[name].program.wait(20)
 
     def kill(self) -> None:
@@ -345,3 +356,4 @@ cameras:
             member.program.kill()
         if hasattr(self, "tail"):
             self.tail.kill()
+        self._carriers.kill()

@@ -1,3 +1,4 @@
 """All cases; each module declares those of one kind."""
 
-from . import attacks, connections, datagrams, machine, servers  # noqa: F401
+from . import (  # noqa: F401
+    answers, attacks, connections, datagrams, decoder, lasting, machine, servers)

@@ -130,7 +130,7 @@ def own_address(trial: Trial) -> None:
 @case("F-13", "the sender restarts: another SSRC, other numbers, another time")
 def restarts(trial: Trial) -> None:
     server = trial.enter(HelloServer(trial.clip))
-    receiver = trial.receive(server.url, *LINES)
+    receiver = trial.receive(server.url, *LINES, "--verbose")
     server.await_hello()
     for restart in range(4):
         server.numbering = Numbering(
@@ -142,6 +142,7 @@ def restarts(trial: Trial) -> None:
     found = trial.pictures(trial.folder / "seen.jsonl", trial.clip)
     trial.equal(sum(s.condition == "intact" for s in found), 200, "intact pictures of all four")
     trial.equal(trial.statistics(receiver)["rtp"]["source_changes"], 3, "source changes")
+    trial.equal(receiver.text.count("the source changed its SSRC"), 3, "a line for each")
     trial.expect(all(a.time < b.time for a, b in zip(found, found[1:])), "times go on")
 
 

@@ -1,0 +1,1 @@
+"""Who sends bitstreams, and how they come: see tools/conformance."""
