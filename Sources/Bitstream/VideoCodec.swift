@@ -39,6 +39,7 @@ public struct VideoCodec: Sendable, Hashable {
     let withoutReordering: (@Sendable (ByteBuffer) -> ByteBuffer?)?
     let unitType: (@Sendable (NALUnitHead) -> UInt8)?
     let unitName: (@Sendable (UInt8) -> String?)?
+    let packetization: Packetization?
 
     init(
       name: String, encodingName: String, decoderName: String, otherFileEndings: [String],
@@ -50,7 +51,8 @@ public struct VideoCodec: Sendable, Hashable {
       parameterSetNames: (@Sendable (ByteBuffer) -> ParameterSetNames?)?,
       withoutReordering: (@Sendable (ByteBuffer) -> ByteBuffer?)?,
       unitType: (@Sendable (NALUnitHead) -> UInt8)?,
-      unitName: (@Sendable (UInt8) -> String?)?
+      unitName: (@Sendable (UInt8) -> String?)?,
+      packetization: Packetization?
     ) {
       self.name = name
       self.encodingName = encodingName
@@ -67,6 +69,7 @@ public struct VideoCodec: Sendable, Hashable {
       self.withoutReordering = withoutReordering
       self.unitType = unitType
       self.unitName = unitName
+      self.packetization = packetization
     }
   }
 
@@ -83,7 +86,8 @@ public struct VideoCodec: Sendable, Hashable {
     parameterSetNames: (@Sendable (ByteBuffer) -> ParameterSetNames?)? = nil,
     withoutReordering: (@Sendable (ByteBuffer) -> ByteBuffer?)? = nil,
     unitType: (@Sendable (NALUnitHead) -> UInt8)? = nil,
-    unitName: (@Sendable (UInt8) -> String?)? = nil
+    unitName: (@Sendable (UInt8) -> String?)? = nil,
+    packetization: Packetization? = nil
   ) {
     declaration = Declaration(
       name: name, encodingName: encodingName, decoderName: decoderName,
@@ -91,7 +95,8 @@ public struct VideoCodec: Sendable, Hashable {
       accessUnitDelimiterType: accessUnitDelimiterType, accessUnitDelimiter: accessUnitDelimiter,
       decoderTraits: decoderTraits, makeReader: makeReader, makeRecord: makeRecord,
       codecsParameter: codecsParameter, parameterSetNames: parameterSetNames,
-      withoutReordering: withoutReordering, unitType: unitType, unitName: unitName)
+      withoutReordering: withoutReordering, unitType: unitType, unitName: unitName,
+      packetization: packetization)
   }
 
   /// The name on the command line and the ending of an elementary-stream file: `h264`, `h265`.
@@ -109,6 +114,8 @@ public struct VideoCodec: Sendable, Hashable {
   /// One that allows pictures of every kind behind it; empty if the codec has none.
   public var accessUnitDelimiter: [UInt8] { declaration.accessUnitDelimiter }
   public var decoderTraits: DecoderTraits { declaration.decoderTraits }
+  /// How its NAL units go in RTP; `nil` where they cannot be sent on.
+  public var packetization: Packetization? { declaration.packetization }
   /// Makes a reader of its slice headers; `nil` when pictures are output in decoding order.
   public var makeReader: (@Sendable () -> any PictureReading)? { declaration.makeReader }
 

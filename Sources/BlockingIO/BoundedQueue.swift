@@ -160,17 +160,21 @@ public enum SubmitOutcome: Sendable, Hashable {
   }
 
   /// Blocks the consumer for `duration`, so that it takes many elements at once afterwards instead
-  /// of being woken for each; a queue that is closed or crowded ends this early.
+  /// of being woken for each.
+  ///
+  /// A queue that is closed, or half as full as a crowded one, ends this early: the producers need
+  /// not back off where the consumer keeps up with them.
   package func gather(for duration: Duration) {
     monitor.quietly { $0.isGathering = true }
     _ = monitor.wait(until: .now.advanced(by: duration)) { state in
-      state.isClosed || state.isCrowded(within: limits) ? true : nil
+      state.isClosed || !state.isRoomy(within: limits) ? true : nil
     }
     monitor.quietly { $0.isGathering = false }
   }
 
   @inlinable func concernsConsumer(_ state: State) -> Bool {
-    !(state.isGathering || state.awaitsRelease) || state.isCrowded(within: limits)
+    if state.awaitsRelease { return state.isCrowded(within: limits) }
+    return !state.isGathering || !state.isRoomy(within: limits)
   }
 
   /// Whether the consumer is woken by ``release()``, and not by each element.

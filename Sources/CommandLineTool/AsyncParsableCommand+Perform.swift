@@ -9,7 +9,7 @@ extension AsyncParsableCommand {
     do {
       var command = try parseAsRoot(arguments)
       // After what only prints, such as --version.
-      if let fault = LinkedLibrary.all.lazy.compactMap(\.fault).first {
+      if let fault = LinkedLibrary.firstFault {
         StandardError.say(.error(fault))
         throw ExitStatus.noLibrary.code
       }
@@ -43,9 +43,14 @@ extension AsyncParsableCommand {
       }
     case .validationFailure:
       complain(unknownOption(among: arguments) ?? words(for: error, about: arguments))
-    default: StandardError.say(.error(message(for: error)))
+    default: StandardError.say(.error(explanation(of: error)))
     }
     return code.rawValue
+  }
+
+  /// What `error` says to whoever typed the command.
+  static func explanation(of error: any Error) -> String {
+    error is any TransportFault ? Verdict.explanation(of: error) : message(for: error)
   }
 
   /// What is wrong with the first of `arguments` that is an unknown option; `nil` if none is.

@@ -27,7 +27,7 @@ enum ExitStatus: Int32, CaseIterable {
 
   var meaning: String {
     switch self {
-    case .done: "done as asked, or stopped by SIGINT, SIGTERM or SIGHUP"
+    case .done: "done, or stopped by SIGINT, SIGTERM or SIGHUP (but see --reconnect)"
     case .failed: "the stream broke off for a reason not listed here"
     case .cannotOpen: "the source could not be opened"
     case .credentialsRefused: "a user name and password, or an SRTP key, is missing or refused"
@@ -36,8 +36,7 @@ enum ExitStatus: Int32, CaseIterable {
     case .outputFailed: "an output could not be written, or has holes (disk full, no permission)"
     case .readerGone: "the reader of a pipe went away"
     case .formatChanged: "the picture size changed, which a pipe cannot express"
-    case .unrecognizedMedia:
-      "no H.264 or H.265, not the codec that was said, or no key for SRTP"
+    case .unrecognizedMedia: "no known codec, not the one that was said, or no key for SRTP"
     case .notTrusted: "the server, or all that came, could not be verified (TLS, SRTP)"
     case .redirectRefused: "the server redirects too often, or to where it must not be followed"
     case .noSuchStream:

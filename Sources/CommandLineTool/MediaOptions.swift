@@ -68,10 +68,9 @@ struct MediaOptions: ParsableArguments {
   /// What a medium is taken for that may come in several formats.
   var knownEncodings: Set<String> {
     let formats = CommandLineTool.current.formats
-    let codecs = formats.codec(named: codec).map { [$0] } ?? formats.codecs
-    return Set(
-      codecs.map { $0.encodingName.uppercased() }
-        + formats.soundFormats.flatMap { $0.encodingNames })
+    guard let own = formats.codec(named: codec) else { return formats.encodingNames }
+    let ofOwn = formats.formats.filter { $0.codec == own }
+    return FormatCatalogue(ofOwn, sound: formats.soundFormats).encodingNames
   }
 
   /// Reads the SDP file, if one is given; that may be a pipe, which can be read only once.

@@ -97,7 +97,9 @@ struct Narrator {
       guard diagnosticsSaid.insert(diagnostic).inserted else { continue }
       remarks.append(Remark(diagnostic.words, level: diagnostic.isWarning ? .warning : .notice))
     }
-    if !hasSaidScrambled, let words = Verdict.scrambled(status, isCodecChosen: isCodecChosen) {
+    if !hasSaidScrambled,
+      let words = Verdict.scrambled(status, hints, isCodecChosen: isCodecChosen)
+    {
       hasSaidScrambled = true
       remarks.append(.warning(words))
     }
@@ -128,7 +130,8 @@ struct Narrator {
       if let fault = output.fault, status.outputs.contains(where: { !$0.hasFailed }),
         failed.insert(place).inserted
       {
-        remarks.append(.warning(fault.words(about: output.name.shownPath)))
+        let words = Verdict.explanation(of: fault, about: output.name.shownPath)
+        remarks.append(.warning(words))
       }
     }
     guard isVerbose, let stream = status.stream else { return remarks }

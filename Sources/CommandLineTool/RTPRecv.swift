@@ -319,7 +319,8 @@ struct RTPRecv: AsyncParsableCommand {
       defer { withExtendedLifetime(keeper) {} }
       return await session.run()
     } catch TransportError.source(_, let fault) {
-      StandardError.say(.error("\(TransportError.source(argument.shown, fault))"))
+      let words = Verdict.explanation(of: TransportError.source(argument.shown, fault))
+      StandardError.say(.error(words))
       return .usage
     } catch let error as Password.Failure {
       StandardError.say(.error("\(error)"))
@@ -333,11 +334,8 @@ struct RTPRecv: AsyncParsableCommand {
     } catch let error as any TransportFault {
       let words = Verdict.words(for: error, advice: login.advice(for: argument))
       // A message about a file, which may be that of --sdp, names it.
-      if case .fileUnreadable? = error as? TransportError {
-        StandardError.say(.error(words))
-      } else {
-        StandardError.say(.error("\(argument.shown): \(words)"))
-      }
+      let isOfFile = if case .fileUnreadable? = error as? TransportError { true } else { false }
+      StandardError.say(.error(isOfFile ? words : "\(argument.shown): \(words)"))
       return ExitStatus(of: error, otherwise: .cannotOpen)
     }
   }

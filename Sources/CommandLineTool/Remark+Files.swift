@@ -26,7 +26,7 @@ extension Remark {
     case .continued(let path):
       self.init("what follows is in \(path)")
     case .fileFailed(let path, let error):
-      self = .warning(error.words(about: path) + "; the next file is tried")
+      self = .warning(Verdict.explanation(of: error, about: path) + "; the next file is tried")
     case .soundLeftOut(let reason):
       self = .warning("the sound cannot be recorded: \(reason)")
     case .soundConverted(let change):
@@ -70,8 +70,9 @@ extension Remark {
   }
 
   private static func reason(of ending: FileEnding) -> String {
-    guard ending.reason == .time, let segment = ending.segment, !ending.isSoundOnly else {
-      return ending.reason.words
+    guard ending.reason == .time else { return ending.reason.words }
+    guard let segment = ending.segment, !ending.isSoundOnly else {
+      return "the file is as long as --segment says"
     }
     return "the next begins with the first key picture after \(seconds(segment)) s"
   }

@@ -197,6 +197,7 @@ final class Session: Sendable {
       : ExpectationReport(
         rules, of: MeasuredRun(status: report.status, decodes: decodes, isLive: isLive))
     write(report.status, elapsed: elapsed, report: report, expectations: expectations)
+    let isOfFleet = CommandLineSecrets.ofCamera != nil
     let verdict = Verdict(
       of: report,
       wish: Verdict.Wish(
@@ -207,7 +208,7 @@ final class Session: Sendable {
         onlyRecords: onlyRecords,
         comesAgain: comesAgain, isLive: isLive, canAskForKeyPictures: canAskForKeyPictures,
         decodes: decodes,
-        isDescribed: command.media.sessionDescription != nil, hints: hints))
+        isDescribed: command.media.sessionDescription != nil, isOfFleet: isOfFleet, hints: hints))
     if !command.display.quiet, report.status.transport.delivered > 0 {
       StandardError.say(Summary.line(of: report.status, outputs: outputs))
     }
@@ -216,7 +217,6 @@ final class Session: Sendable {
       for note in output.notes { StandardError.say("\(name): \(note.words)") }
     }
     // What a camera of a fleet was waiting for when it was stopped has been said before.
-    let isOfFleet = CommandLineSecrets.ofCamera != nil
     if let complaint = verdict.complaint, !isOfFleet || verdict.status != .done {
       let isStopped = if case .stopped = report.reason { true } else { false }
       let future = isOfFleet && !isStopped ? "; it is tried again" : ""

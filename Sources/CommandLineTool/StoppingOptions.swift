@@ -48,7 +48,8 @@ struct StoppingOptions: ParsableArguments {
       interface that is not there and, with RTSP, a path that the server does not know are tried \
       again too, because cameras and networks that start may lack them; --timeout ends that, and \
       --duration only counts from the first packet. What is no URL, an HTTP server that answers 404, \
-      an untrusted certificate and a missing password end the run.
+      an untrusted certificate and a missing password end the run. Stopped while it connects again, \
+      a run without any media so far ends with the status of what keeps it from connecting.
       """)
   var reconnect = false
 

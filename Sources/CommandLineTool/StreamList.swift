@@ -60,7 +60,7 @@ struct StreamList {
     if let channel = flow.channel { way += ", channel \(channel)" }
     let share = (100 * flow.lossShare).formatted(digits: 2)
     let words = [
-      way, "--ssrc \(flow.ssrcDigits)", "\(flow.packets) packets",
+      way, "--ssrc \(flow.ssrcDigits)", flow.packets.counted("packet"),
       flow.repeated > 0 ? "\(flow.repeated) recorded twice" : "", "\(flow.lost) lost (\(share) %)",
       flow.jitter.map { "jitter \(($0.seconds * 1000).formatted(digits: 1)) ms" } ?? "",
       "\(flow.duration.seconds.formatted(digits: 1)) s",

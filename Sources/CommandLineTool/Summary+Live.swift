@@ -5,6 +5,7 @@ import RTPProcessor
 import RTPWire
 import Receiver
 import Reception
+import Transports
 
 /// The live line of a terminal.
 extension Summary {
@@ -68,7 +69,8 @@ extension Summary {
     let megabits = (rates.change.bitsPerSecond / 1e6).formatted(digits: 2)
     return fields + [
       LiveField(
-        text: decodes ? "\(delivery.frames) frames" : "\(delivery.accessUnits) access units",
+        text: decodes
+          ? delivery.frames.counted("frame") : delivery.accessUnits.counted("access unit"),
         importance: 8),
       LiveField(
         text: decodes ? "\(rate(\.frames)) fps" : "\(rate(\.accessUnits))/s", importance: 6),

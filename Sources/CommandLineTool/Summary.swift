@@ -68,7 +68,7 @@ enum Summary {
     text += "; " + losses(of: reception, status.transport)
     if reception.reordered > 0 { text += ", \(reception.reordered) reordered" }
     if reception.duplicate > 0 { text += ", \(reception.duplicate) duplicate" }
-    text += pictures(of: delivery)
+    text += pictures(of: delivery, reception, status.transport)
     if !sound.isEmpty { text += "; \(sound)" }
     return text + course(of: status, outputs: outputs)
   }
@@ -103,15 +103,22 @@ enum Summary {
     return text
   }
 
+  /// Whether no packet was lost, not even one that was repaired.
+  private static func isComplete(
+    _ reception: ReceptionStatistics, _ transport: TransportCounters
+  ) -> Bool {
+    reception.lost + reception.repaired == 0 && transport.lostLocally == 0
+  }
+
   /// Where packets were lost, and how many of them were repaired.
   private static func losses(
     of reception: ReceptionStatistics, _ transport: TransportCounters
   ) -> String {
+    guard !isComplete(reception, transport) else { return "nothing lost" }
     let lostLocally = transport.lostLocally
     let repaired = reception.repaired
     // Packets lost in this machine or never sent are missing in the sequence too.
     let missing = reception.lost + repaired
-    guard missing > 0 || lostLocally > 0 else { return "nothing lost" }
     if reception.lost == 0, lostLocally == 0 {
       return missing == 1 ? "1 lost and repaired" : "\(missing) lost, all \(repaired) repaired"
     }
@@ -132,22 +139,36 @@ enum Summary {
   }
 
   /// Which pictures are not intact, and why; empty if all are.
-  private static func pictures(of delivery: DeliveryStatistics) -> String {
+  static func pictures(
+    of delivery: DeliveryStatistics, _ reception: ReceptionStatistics,
+    _ transport: TransportCounters
+  ) -> String {
+    let concealed = delivery.conditions[.concealed] ?? 0
     let damaged = delivery.conditions[.damaged] ?? 0
-    let skipped = delivery.failures[.notIntact] ?? 0
-    let isInherited = damaged == delivery.damages[.reference]
-    let counts: [(count: UInt64, word: String)] = [
-      (delivery.conditions[.concealed] ?? 0, "concealed"),
-      (damaged, isInherited ? "damaged by errors in earlier pictures" : "damaged"),
-      (delivery.conditions[.repeated] ?? 0, "repeated"),
-      (skipped, "skipped"),
+    let withoutFrame: [(count: UInt64, word: String)] = [
+      (delivery.failures[.notIntact] ?? 0, "skipped"),
       (delivery.failures[.decoder] ?? 0, "not decodable"),
       (delivery.failures[.decoderLost] ?? 0, "lost with the decoder's process"),
     ]
-    let parts = counts.filter { $0.count > 0 }.map { "\($0.count) \($0.word)" }
+    let isComplete = isComplete(reception, transport)
+    // Where no other picture is wrong either, the sender left out what they refer to, or this side
+    // joined the stream behind it.
+    let lacksReferences =
+      isComplete && concealed == 0 && withoutFrame.allSatisfy { $0.count == 0 }
+      && delivery.damages.keys.allSatisfy { $0 == .reference }
+    let isInherited = damaged == delivery.damages[.reference] && !lacksReferences
+    let shown: [(count: UInt64, word: String)] = [
+      (concealed, "concealed"),
+      (damaged, isInherited ? "damaged by errors in earlier pictures" : "damaged"),
+      (delivery.conditions[.repeated] ?? 0, "repeated"),
+    ]
+    let parts = (shown + withoutFrame).filter { $0.count > 0 }.map { "\($0.count) \($0.word)" }
     var text = parts.isEmpty ? "" : "; pictures: " + parts.joined(separator: ", ")
     let causes = PictureDamage.allCases.compactMap { cause in
-      delivery.damages[cause].flatMap { count in words(for: cause).map { "\(count) \($0)" } }
+      delivery.damages[cause].flatMap { count in
+        words(for: cause, isComplete: isComplete, lacksReferences: lacksReferences)
+          .map { "\(count) \($0)" }
+      }
     }
     if !causes.isEmpty { text += " (\(causes.joined(separator: ", ")))" }
     if delivery.freezes.count > 0 {
@@ -158,10 +179,15 @@ enum Summary {
     return text
   }
 
-  /// What damaged a picture; `nil` for what the figures before it tell.
-  private static func words(for cause: PictureDamage) -> String? {
+  /// What damaged a picture; `nil` for what the figures before it tell: losses, and other pictures
+  /// that are not intact.
+  private static func words(
+    for cause: PictureDamage, isComplete: Bool, lacksReferences: Bool
+  ) -> String? {
     switch cause {
-    case .lostPackets, .reference: nil
+    case .lostPackets:
+      isComplete ? "where the stream began, began anew or went on behind a marker" : nil
+    case .reference: lacksReferences ? "whose references did not come" : nil
     case .uselessPiece: "with fragments or lengths that make no sense"
     case .cutUnit: "with NAL units cut short"
     case .overLimit: "over the size limit"

@@ -165,7 +165,8 @@ extension Verdict {
     {
       return words
     }
-    return wish.onlyRecords ? nil : scrambled(status, isCodecChosen: wish.isCodecChosen)
+    return wish.onlyRecords
+      ? nil : scrambled(status, wish.hints, isCodecChosen: wish.isCodecChosen)
   }
 
   /// That the media is of another codec than the user or the description says; `nil` if it may be
@@ -200,14 +201,23 @@ extension Verdict {
 
   /// What is wrong with a stream whose payloads make no sense; `nil` where they do, or where most
   /// pictures are intact: Dolby Vision adds a unit of an unspecified type to each.
-  static func scrambled(_ status: Receiver.Status, isCodecChosen: Bool) -> String? {
+  static func scrambled(
+    _ status: Receiver.Status, _ hints: SourceHints, isCodecChosen: Bool
+  ) -> String? {
     let delivery = status.delivery
     guard let stream = status.stream, case .receiving(let codec, _) = stream.phase,
       stream.defragmentation?.looksScrambled == true,
       delivery.conditions[.intact, default: 0] <= delivery.frames / 2
     else { return nil }
-    return "most of what comes makes no sense as \(codec.encodingName): if it is encrypted (SRTP), "
-      + "give the key with --srtp-key-file; " + remedy(ifNot: codec, isChosen: isCodecChosen)
+    return "most packets that come make no sense as \(codec.encodingName): "
+      + (hints.first(.nonsense, status).map { "\($0); " } ?? "")
+      + remedy(ifNot: codec, isChosen: isCodecChosen)
+  }
+
+  /// What to try with packets that look like no known codec.
+  static func remedy(ifOfKnownCodec status: Receiver.Status, _ wish: Wish) -> String {
+    "say --codec and --payload-type if they are"
+      + (wish.hints.first(.nonsense, status).map { ", or \($0)" } ?? "")
   }
 
   /// The number of a payload type, and its meaning if that is fixed.
@@ -274,9 +284,8 @@ extension Verdict {
       if delivered == 1 || types.isEmpty { return TransportHint.unproven(delivered) }
       if let words = wrongType(types, wish) { return words }
       return
-        "\(delivered.counted("packet")) came that look like none of \(codecs); say --codec and "
-        + "--payload-type if they are, or give the key of SRTP with --srtp-key-file if they are "
-        + "encrypted"
+        "\(delivered.counted("packet")) came that look like none of \(codecs); "
+        + remedy(ifOfKnownCodec: status, wish)
     }
     if let words = wish.hints.first(.silence, status) { return words }
     // Whoever stops a run may not have waited, and a recording needs no network.

@@ -36,6 +36,8 @@ struct Verdict {
     var decodes: Bool
     /// Whether the user gave a session description.
     var isDescribed: Bool
+    /// Whether it is a camera of a fleet, which may be down when it is stopped.
+    var isOfFleet: Bool
     /// What the source's transport has to say.
     var hints: SourceHints
   }
@@ -54,7 +56,7 @@ struct Verdict {
     }.first
     if let (path, error) = broken {
       status = ExitStatus(of: error.outcome)
-      complaint = .error(error.words(about: path.shownPath))
+      complaint = .error(Self.explanation(of: error, about: path.shownPath))
       return
     }
     if let reason = Self.distrust(report, wish) {
@@ -134,7 +136,6 @@ struct Verdict {
       return words
     }
     let takesSound = takesSound(report)
-    let isDecrypted = report.status.transport.srtp != nil
     let list = types.map(words(forType:)).joined(separator: ", ")
     guard types.contains(where: { StaticPayloadType($0) == nil }) else {
       return "what comes is of payload type \(list); "
@@ -143,8 +144,7 @@ struct Verdict {
     }
     return "packets come, but look like none of \(codecs) (payload type \(list)); "
       + (takesSound ? "if they are sound, give their session description with --sdp; " : "")
-      + "say --codec and --payload-type if they are"
-      + (isDecrypted ? "" : ", or give the key of SRTP with --srtp-key-file if they are encrypted")
+      + remedy(ifOfKnownCodec: report.status, wish)
   }
 
   /// What the sender has to do where what comes is of `types`, which have fixed meanings.
@@ -162,7 +162,7 @@ struct Verdict {
   static func words(for reason: EndReason) -> String {
     switch reason {
     case .cannotOpen(let error), .transportFailed(let error), .unsupportedMedia(let error):
-      "\(error)"
+      explanation(of: error)
     case .noMedia(let wait): "no media came within \(wait.words) s"
     case .mediaLost(let wait): "no more media for \(wait.words) s"
     case .otherCodec(let codec): "what comes is \(codec.encodingName)"
@@ -176,16 +176,18 @@ struct Verdict {
 
   /// What `error` says, with `advice` where a login is missing.
   static func words(for error: any Error, advice: String) -> String {
-    (error as? any TransportFault)?.asksForLogin == true
-      ? "the server wants a user name and a password; " + advice : "\(error)"
+    (error as? any TransportFault)?.advice == .login
+      ? "the server wants a user name and a password; " + advice : explanation(of: error)
   }
 
   private static func judge(_ report: Receiver.Report, _ wish: Wish) -> (ExitStatus, String?) {
-    // Whoever stops a run while it connects again is told why it has to; the run is done.
+    // Whoever stops a run while it connects again is told why it has to. Where media came before,
+    // the run is done; where none ever did, it has not done what was asked.
     if case .stopped = report.reason, !report.status.connection.isOpen,
       let failure = report.status.connection.failure
     {
-      return (.done, judge(failure, report, wish, isRetried: true).1)
+      let (status, words) = judge(failure, report, wish, isRetried: true)
+      return (wish.isOfFleet || report.status.stream?.lastMedia != nil ? .done : status, words)
     }
     return judge(report.reason, report, wish, isRetried: false)
   }
@@ -233,7 +235,9 @@ struct Verdict {
         if case .noLibrary? = error as? DecoderError { .noLibrary } else { .failed }
       return (status, "the decoder cannot be opened: \(error)")
     case .unsupportedMedia(let error):
-      return (.unrecognizedMedia, "\(source): \(error)" + advice(on: error, report))
+      return (
+        .unrecognizedMedia, "\(source): \(explanation(of: error))" + advice(on: error, report)
+      )
     case .cannotOpen(let error):
       let words = words(for: error, advice: wish.loginAdvice)
       return (ExitStatus(of: error, otherwise: .cannotOpen), "\(source): \(words)")

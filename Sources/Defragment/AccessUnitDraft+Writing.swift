@@ -133,6 +133,8 @@ extension AccessUnitDraft {
   /// Whether a start code ends in `piece`, which was just appended.
   ///
   /// The packet's bytes are still in the processor's cache, those of the access unit often not.
+  /// Inlined, because a call would copy the draft for each packet.
+  @inline(__always)
   private func hasStartCode(in piece: ByteBuffer, format: any PayloadFormat.Type) -> Bool {
     guard !format.startCode.isEmpty, let unit = writing else { return false }
     let seam = bytes.writerIndex - piece.readableBytes

@@ -35,6 +35,11 @@ public struct FormatCatalogue: Sendable {
   /// The codecs of all formats.
   public var codecs: [VideoCodec] { formats.map { $0.codec } }
 
+  /// The SDP encoding names of all formats, those of sound included, in upper case.
+  public var encodingNames: Set<String> {
+    Set(codecs.map { $0.encodingName.uppercased() } + soundFormats.flatMap { $0.encodingNames })
+  }
+
   /// The names of all codecs, for messages.
   public var names: String { codecs.map(\.name).joined(separator: ", ") }
 

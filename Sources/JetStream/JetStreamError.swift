@@ -68,7 +68,7 @@ extension JetStreamError: CustomStringConvertible {
     case .notAcknowledged(let server, let messages):
       messages == 0
         ? "NATS at \(server) was not reached"
-        : "NATS at \(server) has not acknowledged the last \(messages) messages"
+        : "NATS at \(server) has not acknowledged the last \(messages.counted("message"))"
     case .descriptionChanged:
       "what is published is of another kind from here on; another connection receives it"
     case .badDescription(let reason):

@@ -69,7 +69,9 @@ extension TransportKind {
       },
       TransportHint(.warning) { situation in
         let count = situation.counters[.malformed]
-        return count == 0 ? nil : "\(count) messages in NATS are not as rtp-recv publishes them"
+        guard count > 0 else { return nil }
+        return "\(count.counted("message")) in NATS \(count == 1 ? "is" : "are") not as rtp-recv "
+          + "publishes them"
       },
       TransportHint(.warning) { situation in
         let count = situation.counters[.expired]

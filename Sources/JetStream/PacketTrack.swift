@@ -46,7 +46,7 @@ struct PacketTrack {
   ///
   /// One that is cut goes in fragments without a last one, whose number is left out.
   mutating func add(
-    unit: ByteBuffer, isWhole: Bool, headerLength: Int, marker: Bool, time: UInt32,
+    unit: ByteBuffer, isWhole: Bool, of video: PublishedVideo, marker: Bool, time: UInt32,
     to pieces: inout MessagePieces
   ) {
     let most = pieces.longestPacket - Self.headerLength
@@ -54,8 +54,10 @@ struct PacketTrack {
       return add([], unit, marker: marker, time: time, to: &pieces)
     }
     var rest = unit
-    guard let header = rest.readBytes(length: headerLength) else { return skip(1) }
-    let (indicator, type) = FragmentationUnit.header(of: header)
+    guard rest.readSlice(length: video.packetization.headerLength) != nil else { return skip(1) }
+    let head = NALUnitHead(of: unit)
+    let indicator = video.packetization.fragmentIndicator(head)
+    let type = video.codec.type(of: head)
     let room = most - indicator.count - 1
     var isFirst = true
     repeat {
@@ -86,18 +88,6 @@ struct PacketTrack {
         $0.writeRepeatingByte(0, count: chunk - 6 - text.count)
       }
     }
-  }
-}
-
-/// The headers of fragments.
-enum FragmentationUnit {
-  /// What stands before each fragment of a unit with this header, and the type that follows it.
-  static func header(of unit: [UInt8]) -> (indicator: [UInt8], type: UInt8) {
-    guard unit.count == 2 else {
-      let first = unit.first ?? 0
-      return ([first & 0xE0 | 28], first & 0x1F)
-    }
-    return ([unit[0] & 0x81 | 49 << 1, unit[1]], unit[0] >> 1 & 0x3F)
   }
 }
 

@@ -161,7 +161,7 @@ struct Publication {
     if unit.isRandomAccess, let anchor {
       videoTrack.addReport(anchor.wall, time: time, name: camera, to: &pieces)
     }
-    pack(unit, time, into: &pieces)
+    if let video { pack(unit, as: video, time, into: &pieces) }
     unitNumber += 1
     var headers = [
       ("Rtp-Codec", unit.codec.encodingName), ("Rtp-Timestamp", "\(time)"),
@@ -173,8 +173,9 @@ struct Publication {
   }
 
   /// Packetizes `unit`, and leaves out the numbers of what is missing.
-  private mutating func pack(_ unit: AccessUnit, _ time: UInt32, into pieces: inout MessagePieces) {
-    let length = video?.headerLength ?? 1
+  private mutating func pack(
+    _ unit: AccessUnit, as video: PublishedVideo, _ time: UInt32, into pieces: inout MessagePieces
+  ) {
     let isBehindLoss = unit.gaps.contains { $0.unitIndex == 0 }
     // What was dropped before it came here shows in the numbers of the packets.
     let isNext = follows(unit)
@@ -185,8 +186,8 @@ struct Publication {
       let isLast = index == unit.units.count - 1
       let endsWithIt = isLast && !unit.gaps.contains { $0.unitIndex > index }
       videoTrack.add(
-        unit: unit.bytes(of: nalUnit), isWhole: nalUnit.isWhole, headerLength: length,
-        marker: endsWithIt, time: time, to: &pieces)
+        unit: unit.bytes(of: nalUnit), isWhole: nalUnit.isWhole, of: video, marker: endsWithIt,
+        time: time, to: &pieces)
     }
     for gap in unit.gaps where gap.unitIndex >= unit.units.count { videoTrack.skip(gap.packets) }
   }

@@ -6,8 +6,7 @@ import Transports
 /// How pictures of one codec go in RTP.
 struct PublishedVideo: Sendable {
   let codec: VideoCodec
-  /// Bytes of the header of a NAL unit.
-  let headerLength: Int
+  let packetization: VideoCodec.Packetization
   /// The parameter sets that came last, in their order.
   private(set) var sets: [ByteBuffer] = []
 
@@ -16,12 +15,10 @@ struct PublishedVideo: Sendable {
 
   /// - Throws: ``JetStreamError/unsupportedCodec(_:)``.
   init(_ codec: VideoCodec) throws(JetStreamError) {
-    self.codec = codec
-    switch codec.encodingName {
-    case "H264": headerLength = 1
-    case "H265": headerLength = 2
-    default: throw .unsupportedCodec(codec.encodingName)
+    guard let packetization = codec.packetization else {
+      throw .unsupportedCodec(codec.encodingName)
     }
+    (self.codec, self.packetization) = (codec, packetization)
   }
 
   /// Remembers the parameter sets of `unit`, if it has any.
@@ -39,19 +36,17 @@ struct PublishedVideo: Sendable {
 
   /// The `a=fmtp` with the parameter sets (RFC 6184 §8.1, RFC 7798 §7.1).
   var parameters: String {
-    guard headerLength == 1 else {
-      return zip(codec.parameterSetTypes, ["vps", "sps", "pps"]).compactMap { type, name in
-        let sets = sets.filter { self.type(of: $0) == type }
-        return sets.isEmpty ? nil : "sprop-\(name)=\(Self.list(sets))"
-      }.joined(separator: ";")
+    let names = packetization.setParameters
+    let lists =
+      names.count == 1
+      ? [sets] : codec.parameterSetTypes.map { type in sets.filter { self.type(of: $0) == type } }
+    let described = zip(names, lists).compactMap { name, sets in
+      sets.isEmpty ? nil : "\(name)=\(Self.list(sets))"
     }
-    return "packetization-mode=1" + (sets.isEmpty ? "" : ";sprop-parameter-sets=\(Self.list(sets))")
+    return (packetization.otherParameters + described).joined(separator: ";")
   }
 
-  private func type(of set: ByteBuffer) -> UInt8 {
-    let first = set.getInteger(at: set.readerIndex, as: UInt8.self) ?? 0
-    return headerLength == 1 ? first & 0x1F : first >> 1 & 0x3F
-  }
+  private func type(of set: ByteBuffer) -> UInt8 { codec.type(of: NALUnitHead(of: set)) }
 
   private static func list(_ sets: [ByteBuffer]) -> String {
     sets.map { String(decoding: $0.readableBytesView.base64, as: UTF8.self) }

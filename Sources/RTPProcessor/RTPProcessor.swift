@@ -146,13 +146,11 @@ public struct RTPProcessor: Sendable {
       correct(withMatrix: bytes, at: datagram.arrival)
       return .correction
     case .retransmission:
-      return receiveRetransmission(inSessionOfItsOwn: bytes, at: datagram.arrival)
+      return receiveRetransmission(inSessionOfItsOwn: datagram)
     case .control:
       return receiveControl(bytes, at: datagram.arrival)
     case .media:
-      if datagram.header == nil, RTCPPacket.recognizes(bytes) {
-        return receiveControl(bytes, at: datagram.arrival)
-      }
+      if datagram.isControl { return receiveControl(bytes, at: datagram.arrival) }
     }
     var packet: RTPPacket
     do {
@@ -216,11 +214,13 @@ public struct RTPProcessor: Sendable {
     _ packet: RTPPacket, _ way: Source.Way? = nil, at arrival: Instant,
     isEntryPoint: (RTPPacket) -> Bool
   ) -> PacketOutcome {
-    guard source?.owns(packet) == true, let highest = source?.highest else {
-      return putOnProbation(packet, at: arrival, isEntryPoint: isEntryPoint)
-    }
-    let way = way ?? self.way(of: packet)
-    let mayBeAnswer = mayBeAnswer(packet)
+    // A function that changes nothing is called on a copy of its value, which takes longer than all
+    // else here. So what suffices for most packets is asked first.
+    guard source?.ssrc == packet.ssrc || source?.owns(packet) == true,
+      let highest = source?.highest
+    else { return putOnProbation(packet, at: arrival, isEntryPoint: isEntryPoint) }
+    let way = way ?? (repair == nil ? .network : self.way(of: packet))
+    let mayBeAnswer = repair != nil && self.mayBeAnswer(packet)
     let outcome = source?.receive(
       packet, at: arrival, way: way, mayBeAnswer: mayBeAnswer, statistics: &statistics,
       ready: &ready)
@@ -254,6 +254,8 @@ public struct RTPProcessor: Sendable {
   public mutating func next(at now: Instant) -> OrderedPacket? {
     while true {
       if let packet = ready.popFirst() { return packet }
+      // Most often nothing waits, and the deadline would be asked of a copy.
+      guard !prospects.isEmpty || source?.buffer.count ?? 0 > 0 else { return nil }
       guard let deadline, deadline <= now else { return nil }
       advance(to: now)
     }

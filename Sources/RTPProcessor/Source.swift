@@ -1,4 +1,3 @@
-import NIOCore
 import RTPWire
 
 /// The source of the stream: its numbering, its order and its timeline.
@@ -24,8 +23,6 @@ struct Source: Sendable {
     /// Rebuilt from others.
     case reconstruction
   }
-
-  typealias Ready = CircularBuffer<OrderedPacket>
 
   /// How long only old packets may come before they count as a restart.
   ///
@@ -168,13 +165,8 @@ struct Source: Sendable {
   /// Whether the source seems to have begun anew with `packet`, whose number is a little ahead.
   ///
   /// By its number it looks like the first packet after a loss, but not by its timestamp: no loss
-  /// that can be bridged takes as much media. Where few packets are missing the timestamp is not
-  /// asked, because cameras also set their clocks in the middle of a stream. The times of B
-  /// pictures step back.
-  private func beginsAnew(
-    with packet: RTPPacket, at sequence: Int64, arrival: Instant
-  ) -> Bool {
-    guard sequence - highest > Int64(SourceProof.usualReach) else { return false }
+  /// that can be bridged takes as much media. The times of B pictures step back.
+  private func beginsAnew(with packet: RTPPacket, arrival: Instant) -> Bool {
     let step = Int64(MediaTimeline.difference(from: newestTimestamp, to: packet.timestamp))
     let seconds = Duration.seconds(step / Int64(timeline.clockRate))
     let silence = liveliness.lastArrival.duration(to: arrival)
@@ -243,8 +235,11 @@ struct Source: Sendable {
       }
       return outcome
     }
+    // Where few packets are missing the timestamp is not asked, because cameras also set their
+    // clocks in the middle of a stream.
     guard sequence - highest <= SourceProof.greatestDropout,
-      way != .network || !beginsAnew(with: packet, at: sequence, arrival: arrival)
+      way != .network || sequence - highest <= Int64(SourceProof.usualReach)
+        || !beginsAnew(with: packet, arrival: arrival)
     else { return .renumbered }
 
     // Gaps that stay open while thousands of packets arrive are given up to make room.

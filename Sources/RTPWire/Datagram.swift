@@ -20,14 +20,20 @@ public struct Datagram: Sendable {
   public var origin: SocketAddress?
   /// The packet alone, without any framing of the transport; usually a slice of a larger read.
   public var bytes: ByteBuffer {
-    didSet { header = nil }
+    didSet {
+      header = nil
+      isControl = channel == .control || RTCPPacket.recognizes(bytes)
+    }
   }
   /// The header of the RTP packet in ``bytes``, where the transport had to read it; `nil` where it
   /// had not, and for all else.
   public private(set) var header: RTPHeader?
+  /// Whether this is RTCP: found out once, because every stage asks.
+  public private(set) var isControl: Bool
   /// When the read that brought the packet returned; never decreases within one transport.
   public var arrival: Instant
-  public var channel: Channel
+  /// What it came on.
+  public let channel: Channel
   /// Which of the described media it belongs to: its place in what the transport described, 0
   /// first.
   ///
@@ -47,6 +53,7 @@ public struct Datagram: Sendable {
     self.arrival = arrival
     self.channel = channel
     self.origin = origin
+    isControl = channel == .control || header == nil && RTCPPacket.recognizes(bytes)
   }
 
   /// A copy with storage of its own.
@@ -60,15 +67,10 @@ public struct Datagram: Sendable {
 }
 
 extension Datagram {
-  /// Whether this is RTCP.
-  public var isControl: Bool {
-    channel == .control || header == nil && RTCPPacket.recognizes(bytes)
-  }
-
   /// The payload type, if this looks like RTP.
   public var payloadType: UInt8? {
     if let header { return header.payloadType }
-    guard !RTCPPacket.recognizes(bytes) else { return nil }
+    guard !isControl else { return nil }
     return bytes.getInteger(at: bytes.readerIndex + 1, as: UInt8.self).map { $0 & 0x7F }
   }
 }

@@ -15,15 +15,17 @@ struct DecodingPatience: Sendable {
   /// Begins to wait at `now`.
   init(at now: Instant) { since = now }
 
-  /// Whether nothing has come for too long, now that `decoded` access units are done.
+  /// How long the next access unit may take, now that `decoded` are done; `nil` once nothing has
+  /// come for too long.
   ///
   /// `mayAwaitDisk` says that an output is a file, which has more time than a reader.
-  mutating func isOver(decoded: UInt64, mayAwaitDisk: Bool, at now: Instant) -> Bool {
+  mutating func rest(decoded: UInt64, mayAwaitDisk: Bool, at now: Instant) -> Duration? {
     if decoded != self.decoded { (self.decoded, since) = (decoded, now) }
     let longest =
       mayAwaitDisk
       ? OutputLane.longestStoring
       : decoded == 0 ? Self.startingTime : OutputLane.longestFinish
-    return since.duration(to: now) >= longest
+    let rest = longest - since.duration(to: now)
+    return rest > .zero ? rest : nil
   }
 }

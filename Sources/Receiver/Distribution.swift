@@ -27,6 +27,8 @@ final class Distribution: Sendable {
   /// Whether nothing is taken in behind the last frame that is wanted: what is taken in of a
   /// recording, and what is counted of it, does not depend on how fast it is decoded.
   private let endsExactly: Bool
+  /// Told of each access unit that the decoder is done with.
+  let decoding = Activity()
   private let state: Mutex<State>
 
   private struct State: Sendable {
@@ -112,7 +114,7 @@ final class Distribution: Sendable {
     var (statistics, decoder) = state.withLock { ($0.allotment.statistics, $0.decoder) }
     if let decoder {
       (statistics.decoderThreads, statistics.decoderLoad) = (decoder.threadCount, decoder.load)
-      statistics.isDecoderAtLimit = clock == .monotonic && decoder.isAtLimit
+      statistics.isDecoderAtLimit = clock.wantsFastDecoder && decoder.isAtLimit
     }
     return statistics
   }
@@ -316,7 +318,7 @@ final class Distribution: Sendable {
       setup.queueLimits = Self.decoderQueue
       setup.lossTreatment = configuration.lossTreatment
       setup.threads = configuration.decoderThreads
-      setup.mustKeepUp = clock == .monotonic
+      setup.mustKeepUp = clock.wantsFastDecoder
       setup.box = configuration.decoderBox
       setup.allowedDecoders = Set(configuration.stream.formats.codecs.map(\.decoderName))
       let decoder = try VideoDecoder(
@@ -363,6 +365,7 @@ final class Distribution: Sendable {
   private func show(_ frame: RawFrame) {
     let (share, takers) = state.withLock { ($0.allotment.take(frame, at: .now), $0.frameTakers) }
     guard let share else { return }
+    decoding.note()
     configuration.onFrame?(frame)
     for taker in takers { taker.put(frame) }
     let ticket = playout?.note(frame, at: .now)
@@ -397,5 +400,6 @@ final class Distribution: Sendable {
         state.allotment.noteSkipped(failure.time, arrival: failure.lastArrival)
       }
     }
+    decoding.note()
   }
 }

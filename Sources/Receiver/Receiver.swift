@@ -2,6 +2,7 @@ import Bitstream
 import BlockingIO
 public import Decode
 public import Defragment
+import NIOCore
 import NIOPosix
 public import Outputs
 import RTPWire
@@ -28,12 +29,12 @@ public final class Receiver: Sendable {
 
   /// How long the decoder may take to finish after ``stop()``.
   static let decodingTime: Duration = .milliseconds(700)
-  /// How often it is looked whether decoding still goes on once its stream has ended.
-  private static let glancePause: Duration = .milliseconds(500)
 
   private let configuration: Configuration
   /// The clock of its source.
   private let clock: ArrivalClock
+  /// Lends its timers.
+  private let eventLoop: any EventLoop
   private let outputs: [RunningOutput]
   private let playout: Playout?
   private let distribution: Distribution
@@ -75,6 +76,7 @@ public final class Receiver: Sendable {
     let transport = try makeTransport(nil)
     let clock = transport.clock
     self.clock = clock
+    eventLoop = transport.eventLoop
     let playout = configuration.pacesOutputs ? clock.playout(at: configuration.playoutRate) : nil
     self.playout = playout
     let activity = Activity()
@@ -120,7 +122,11 @@ public final class Receiver: Sendable {
     transports: TransportCatalogue = .standard, options: TransportOptions = TransportOptions()
   ) throws {
     let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
-    try self.init(configuration: configuration) { former in
+    var options = options
+    if options.media.knownEncodings.isEmpty {
+      options.media.knownEncodings = configuration.stream.formats.encodingNames
+    }
+    try self.init(configuration: configuration) { [options] former in
       try transports.make(source: source, options: options, after: former, on: eventLoop)
     }
   }
@@ -227,10 +233,12 @@ public final class Receiver: Sendable {
   /// - Returns: whether it did, before it was cancelled.
   private func abandonDecodingOnceStalled() async -> Bool {
     var patience = DecodingPatience(at: .now)
-    repeat {
-      guard (try? await Task.sleep(for: Self.glancePause)) != nil else { return false }
-    } while !patience.isOver(
+    while let rest = patience.rest(
       decoded: distribution.statistics.decodedUnits, mayAwaitDisk: mayAwaitDisk, at: .now)
+    {
+      await distribution.decoding.wait(notBefore: .zero, atMost: rest, on: eventLoop)
+      if Task.isCancelled { return false }
+    }
     await abandonDecoding()
     return true
   }

@@ -10,8 +10,6 @@ final class StreamDriver: DatagramSink {
     var reception: Reception
     var alarm = Alarm()
     var finished: EventLoopPromise<Void>?
-    /// Whether what comes waits in the kernel for a while.
-    var isGathering = false
   }
 
   /// How long it takes to read what waits in the kernel.
@@ -73,7 +71,7 @@ final class StreamDriver: DatagramSink {
   /// Has the transport deliver what waits in the kernel, which came before the end, and then does
   /// `body`.
   private func takeGathered(then body: @escaping () -> Void) {
-    guard state.value.isGathering else { return body() }
+    guard state.value.reception.isGathering else { return body() }
     transport.gather(for: .zero)
     // A connection is read in later turns of the loop.
     transport.eventLoop.assumeIsolated().scheduleTask(in: Self.readingTime, body)
@@ -153,7 +151,6 @@ final class StreamDriver: DatagramSink {
       case .sendRTCP(let bytes, let track): transport.sendFeedback(bytes, track: track)
       case .holdReading(let isHeld): transport.holdReading(isHeld)
       case .gather(let time):
-        state.value.isGathering = time > .zero
         transport.gather(for: time)
         distribution.gather(time > .zero)
       case .mediaBegan(let time): surroundings.tell(.mediaBegan(connection: number, at: time))
@@ -187,13 +184,4 @@ extension StreamDriver {
     /// Where transports are opened.
     var tasks: TaskQueue
   }
-}
-
-/// The session of a connection that is over.
-///
-/// It is an object, because it is large, and a copy of it would stay in whatever waits.
-final class FormerSession: Sendable {
-  let reception: Reception
-
-  init(reception: Reception) { self.reception = reception }
 }

@@ -23,3 +23,17 @@ extension Reception {
     }
   }
 }
+
+/// What a session does otherwise with a recording: the only place that asks which clock there is.
+extension Reception.Carrier {
+  /// Whether time passes while nothing comes, as the caller says; that of a recording goes from
+  /// packet to packet.
+  var timePasses: Bool { clock == .monotonic }
+  /// Whether packets wait, as they are, until what came before them has been consumed; where they
+  /// do not, access units wait.
+  var packetsWait: Bool { clock == .recorded }
+  /// Whether the sender can be asked for something.
+  var senderListens: Bool { clock == .monotonic }
+  /// Whether media may go on in another connection.
+  var mayComeAgain: Bool { clock == .monotonic }
+}

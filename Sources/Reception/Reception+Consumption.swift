@@ -19,7 +19,7 @@ extension Reception {
 
   mutating func nextUnit() -> WaitingUnits.Unit? {
     guard gate.isOpen else { return nil }
-    guard carrier.clock == .recorded else { return waiting.popFirst() }
+    guard carrier.packetsWait else { return waiting.popFirst() }
     return nextPicture(at: now).map { .picture($0) }
       ?? recordedSound.popFirst().map { .sound($0) }
   }
@@ -39,14 +39,14 @@ extension Reception {
 
   /// Lets the far end continue; what follows the end of a recording's session is not read.
   mutating func goOn() {
-    guard carrier.clock == .monotonic || phase == .running else { return }
+    guard !carrier.packetsWait || phase == .running else { return }
     actions.append(.holdReading(false))
     excuseSilence()
   }
 
   /// Counts the silence while the far end is held from now on: this side causes it.
   mutating func excuseSilence() {
-    guard carrier.clock == .monotonic, lastMedia != nil else { return }
+    guard carrier.timePasses, lastMedia != nil else { return }
     (lastMedia, lastArrival) = (now, now)
     clock.noteMedia(at: now)
   }

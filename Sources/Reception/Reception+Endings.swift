@@ -1,7 +1,7 @@
 import RTPProcessor
 import RTPWire
 
-/// The endings that time alone brings.
+/// The endings that time alone brings, and the one that unusable media brings.
 extension Reception {
   /// How long a listener tolerates unusable media if nothing else ends the run.
   static let patienceWithUnusable: Duration = .seconds(10)
@@ -18,7 +18,7 @@ extension Reception {
     if let duration = configuration.duration, let firstArrival, clock.firstMedia == nil {
       consider(firstArrival.advanced(by: duration), .run(unusableMedia ?? .durationReached))
     }
-    guard carrier.clock == .monotonic else { return earliest }
+    guard carrier.timePasses else { return earliest }
     if livesBySound ? soundHasSaidGoodbye : video.hasSaidGoodbye, endsWithGoodbye, let lastMedia {
       consider(lastMedia.advanced(by: RTPProcessor.goodbyeGrace), .connection(.goodbye))
     }
@@ -45,6 +45,12 @@ extension Reception {
   /// A listener that reconnects has nothing to connect to: it waits for the next sender as it is.
   private var endsWithGoodbye: Bool {
     !carrier.isPassive || configuration.reconnectionSilence == nil
+  }
+
+  /// Ends the connection where all that came is of no known codec.
+  mutating func endIfUnrecognized() {
+    guard case .unrecognized(let payloadTypes) = video.phase, soundDelivered == 0 else { return }
+    end(.connection(.unrecognizedMedia(payloadTypes: payloadTypes)))
   }
 
   /// The payload types of unusable streams.

@@ -18,7 +18,7 @@ extension Reception {
   mutating func openReports() {
     guard openedAt != nil else { return }
     // A far end that takes feedback takes the reports that precede it, signalled or not.
-    let mayAsk = carrier.clock == .monotonic && !video.feedback.requests.isEmpty
+    let mayAsk = carrier.senderListens && !video.feedback.requests.isEmpty
     guard takesReports || mayAsk else {
       reports = []
       return

@@ -1,20 +1,25 @@
 import RTPWire
 
 extension Reception {
-  /// After so much media, the least delays are known by which sound and pictures are aligned.
-  static let settlingTime = Duration.seconds(10)
+  /// After so many nanoseconds of media, the least delays are known by which sound and pictures are
+  /// aligned; no `Duration`, because each packet asks.
+  static let settlingTime: Int64 = 10_000_000_000
 
   /// Lets packets gather, where that is wanted, once nothing is learned from arrivals any more;
   /// but never where what is missing is asked for again.
   mutating func gatherIfSettled() {
-    guard let time = configuration.gatheringTime, gatheringTime == 0, !isAttended,
-      carrier.canGather, carrier.clock == .monotonic, flow >= Self.settlingTime,
+    guard let time = configuration.gatheringTime, !isGathering, !isAttended,
+      carrier.canGather, carrier.timePasses, let firstMedia, let lastMedia,
+      firstMedia.nanoseconds(to: lastMedia) >= Self.settlingTime,
       !video.feedback.requests.contains(.nack),
       gatheringEnd.map({ now < $0 }) ?? true
     else { return }
     gatheringTime = max(time.wholeNanoseconds, 0)
     actions.append(.gather(time))
   }
+
+  /// Whether packets were told to gather: what has come may wait to be read.
+  public var isGathering: Bool { gatheringTime > 0 }
 
   /// Notes whether somebody waits for what comes: packets do not gather meanwhile.
   public mutating func attend(_ isAttended: Bool) {
@@ -23,7 +28,7 @@ extension Reception {
   }
 
   private mutating func stopGathering() {
-    guard gatheringTime > 0 else { return }
+    guard isGathering else { return }
     gatheringTime = 0
     actions.append(.gather(.zero))
   }

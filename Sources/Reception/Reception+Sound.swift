@@ -59,10 +59,10 @@ extension Reception {
     while let unit = heldSound.first {
       guard let placed = place(unit, isLast: isLast) else { return }
       heldSound.removeFirst()
-      if carrier.clock == .monotonic {
-        wait(with: .sound(placed))
-      } else {
+      if carrier.packetsWait {
         recordedSound.append(placed)
+      } else {
+        wait(with: .sound(placed))
       }
     }
   }

@@ -242,7 +242,6 @@ extension Reception {
   /// - Returns: whether it is of no other source.
   @discardableResult
   private mutating func passOnControl(_ datagram: Datagram) -> Bool {
-    guard datagram.isControl else { return false }
     let sources = datagram.controlSources
     let found = sources.compactMap(index(ofFound:))
     for index in Set(found) { others[index].receive(datagram) }

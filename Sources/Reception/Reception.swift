@@ -94,11 +94,11 @@ public struct Reception: Sendable {
   /// How the carrier ended, after what still waits.
   var carrierEnd: TransportEnd?
   /// The video's packet count when media was last noted as alive.
-  private var notedDeliveries: UInt64
+  var notedDeliveries: UInt64
   /// The same for the sound.
-  private var notedSound: UInt64 = 0
+  var notedSound: UInt64 = 0
   /// How often the video's source had changed then.
-  private var notedChanges: UInt64
+  var notedChanges: UInt64
   var randomness: AnyRandomness
 
   enum Phase: Sendable, Hashable {
@@ -133,7 +133,7 @@ public struct Reception: Sendable {
       ? nil : carrier.longestSilence.map { $0 * 2 } ?? configuration.reconnectionSilence
     self.former = former.map { Former(of: $0) }
     self.randomness = AnyRandomness(base: randomness)
-    self.now = carrier.clock == .monotonic ? now : Instant(nanoseconds: 0)
+    self.now = carrier.timePasses ? now : Instant(nanoseconds: 0)
     video = try VideoStream(configuration: configuration.video, after: former?.video)
     notedDeliveries = video.delivered
     notedChanges = video.sourceChanges
@@ -150,7 +150,7 @@ public struct Reception: Sendable {
   ///
   /// A recording starts with its first packet.
   public mutating func startRun(at now: Instant) {
-    guard carrier.clock == .monotonic else { return }
+    guard carrier.timePasses else { return }
     advance(to: now)
     clock.start(at: now)
   }
@@ -172,7 +172,7 @@ public struct Reception: Sendable {
   /// Processes a datagram.
   public mutating func receive(_ datagram: Datagram) {
     guard phase == .running else { return }
-    if carrier.clock == .recorded { return append(recorded: datagram) }
+    if carrier.packetsWait { return append(recorded: datagram) }
     advance(to: datagram.arrival)
     take(datagram)
     pull(at: settled)
@@ -181,7 +181,7 @@ public struct Reception: Sendable {
 
   /// Notes the end of a read: a good time to request what is missing.
   public mutating func readCompleted(at now: Instant) {
-    guard phase == .running, carrier.clock == .monotonic else { return }
+    guard phase == .running, carrier.senderListens else { return }
     advance(to: now)
     sendFeedback()
   }
@@ -214,7 +214,7 @@ public struct Reception: Sendable {
   ///   - isCrowded: whether more waits for the consumer of access units than should.
   ///   - now: the time.
   public mutating func delivered(goesOn: Bool, isCrowded: Bool, at now: Instant) {
-    if !goesOn, carrier.clock == .monotonic { video.wantKeyPicture(at: now) }
+    if !goesOn, carrier.senderListens { video.wantKeyPicture(at: now) }
     crowded(isCrowded, at: now)
   }
 
@@ -222,7 +222,7 @@ public struct Reception: Sendable {
   ///
   /// What a live stream brings meanwhile is counted until the run is over.
   public mutating func enoughCame() {
-    guard carrier.clock == .recorded else { return }
+    guard carrier.packetsWait else { return }
     end(.run(.framesReached))
   }
 
@@ -257,7 +257,7 @@ public struct Reception: Sendable {
 
   /// Moves the time forward, to ``deadline`` or any other time.
   public mutating func timePassed(to now: Instant) {
-    guard carrier.clock == .monotonic else { return }
+    guard carrier.timePasses else { return }
     advance(to: now)
     if let deadline = gate.deadline, deadline <= now, gate.giveUp() { goOn() }
     guard phase == .running else { return }
@@ -285,7 +285,7 @@ public struct Reception: Sendable {
     takeSound()
     releaseSound(isLast: true)
     sayGoodbye()
-    if carrier.clock == .monotonic { pull(at: self.now) }
+    if !carrier.packetsWait { pull(at: self.now) }
   }
 
   /// Releases what waits at once, even if the consumer is busy.
@@ -296,7 +296,7 @@ public struct Reception: Sendable {
   /// When to call ``timePassed(to:)`` if nothing else happens; `nil` if never.
   public var deadline: Instant? {
     // Nothing is due in a recording before its next packet.
-    guard carrier.clock == .monotonic, phase != .finished else { return nil }
+    guard carrier.timePasses, phase != .finished else { return nil }
     guard phase == .running else { return gate.deadline }
     var due = gate.deadline
     func consider(_ time: Instant?) {
@@ -306,7 +306,10 @@ public struct Reception: Sendable {
     let gathering = gatheringTime
     if gathering > 0 { consider(gatheringEnd) }
     consider(video.deadline?.advanced(byNanoseconds: gathering))
-    for track in others { consider(track.deadline?.advanced(byNanoseconds: gathering)) }
+    // By its place, because a loop over the tracks copies each of them.
+    for index in others.indices {
+      consider(others[index].deadline?.advanced(byNanoseconds: gathering))
+    }
     consider(soundDeadline)
     consider(ending?.at)
     for report in reports { consider(report.deadline) }
@@ -320,7 +323,7 @@ public struct Reception: Sendable {
   /// Whether there is nothing to do before the next input; cheaper than asking for an action after
   /// each packet.
   public var isIdle: Bool {
-    carrier.clock == .monotonic && phase == .running && actions.isEmpty && waiting.isEmpty
+    !carrier.packetsWait && phase == .running && actions.isEmpty && waiting.isEmpty
       && carrierEnd == nil && !gate.isDraining
   }
 
@@ -335,7 +338,7 @@ public struct Reception: Sendable {
         }
       }
       guard gate.isOpen else { return nil }
-      if carrier.clock == .recorded, phase == .running, advanceRecording() { continue }
+      if carrier.packetsWait, phase == .running, advanceRecording() { continue }
       if actions.isEmpty { settleGate() }
       if actions.isEmpty { endIfCarrierEnded() }
       if actions.isEmpty, phase == .finishing {
@@ -377,7 +380,7 @@ public struct Reception: Sendable {
 
   /// A live session follows the caller's clock; a recording has its own.
   private mutating func advance(to time: Instant) {
-    if carrier.clock == .monotonic { now = max(now, time) }
+    if carrier.timePasses { now = max(now, time) }
   }
 
   mutating func end(_ end: End) {
@@ -387,7 +390,7 @@ public struct Reception: Sendable {
     case .run(.durationReached), .run(.framesReached): isLeft = true
     default: isLeft = false
     }
-    if carrier.clock == .recorded {
+    if carrier.packetsWait {
       // What follows is not used, nor counted; the carrier's end may be behind it.
       if !recording.isEmpty { carrierEnd = nil }
       recording.removeAll()
@@ -395,44 +398,4 @@ public struct Reception: Sendable {
     }
     actions.append(.ended(end))
   }
-
-  mutating func endIfUnrecognized() {
-    guard case .unrecognized(let payloadTypes) = video.phase, soundDelivered == 0 else { return }
-    end(.connection(.unrecognizedMedia(payloadTypes: payloadTypes)))
-  }
-
-  /// Only packets of the stream count as life, not everything that reaches the port; sound does
-  /// where there is nothing else.
-  ///
-  /// The clock may be ahead of the `arrival`, where this side has been busy.
-  mutating func noteLife(at now: Instant, arrival: Instant) {
-    let isVideo = video.delivered != notedDeliveries
-    let isSound = livesBySound && soundDelivered != notedSound
-    notedDeliveries = video.delivered
-    notedSound = soundDelivered
-    guard isVideo || isSound else { return }
-    noteGap(upTo: arrival)
-    lastArrival = arrival
-    clock.noteMedia(at: now)
-    lastMedia = now
-    if firstMedia == nil {
-      firstMedia = now
-      actions.append(.mediaBegan(at: now))
-    }
-    gatherIfSettled()
-  }
-
-  /// Notes what is missing between two senders; a recording has the times of its packets for that.
-  private mutating func noteGap(upTo arrival: Instant) {
-    let changes = video.sourceChanges
-    guard changes != notedChanges else { return }
-    notedChanges = changes
-    guard carrier.clock == .monotonic, let lastArrival,
-      lastArrival.advanced(by: Self.leastGap) <= arrival
-    else { return }
-    actions.append(.senderCame(at: arrival, after: lastArrival))
-  }
-
-  /// A sender that only changes its SSRC pauses for less.
-  private static let leastGap: Duration = .seconds(1)
 }

@@ -15,7 +15,7 @@ struct RunClock: Sendable {
 
   /// A recording is never waited for, so only the duration applies to it.
   init(of configuration: Reception.Configuration, on carrier: Reception.Carrier, at now: Instant) {
-    if carrier.clock == .monotonic {
+    if carrier.timePasses {
       forFirstMedia = configuration.firstMediaTimeout
       forMoreMedia = configuration.silenceTimeout
     }

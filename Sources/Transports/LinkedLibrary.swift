@@ -23,6 +23,11 @@ public struct LinkedLibrary: Sendable, Hashable {
     [HTTPTransfer.library, SRTPContext.library, TLSContext.library]
   }
 
+  /// What is wrong with the first of ``all`` that is too old, and what to do; `nil` if none is.
+  ///
+  /// A program asks before it does anything.
+  public static var firstFault: String? { all.lazy.compactMap(\.fault).first }
+
   /// What is wrong with it and what to do, or `nil`.
   public var fault: String? {
     guard version < oldest else { return nil }

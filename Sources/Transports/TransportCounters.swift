@@ -1,5 +1,5 @@
-/// The counters of a transport: those that all have, and its own.
-public struct TransportCounters: Sendable, Hashable {
+/// The counters of a transport: those that all have, and its own; and what else it has found out.
+public struct TransportCounters: Sendable {
   /// Where media is received, as `address:port`; `nil` before the transport is open.
   public var localAddress: String?
   /// Datagrams handed to the sink.
@@ -11,24 +11,12 @@ public struct TransportCounters: Sendable, Hashable {
   public var otherSender: OtherSender?
   /// How the media was carried in the end, where that is negotiated or was recorded.
   public var carriage: Carriage?
-  /// Whether a recording that is played lacks something that came, so that what is missing was
-  /// perhaps not lost.
-  public var isIncompleteRecording = false
-  /// Whether the server asked for a digest of the password (RFC 7616).
-  public var hasUsedDigest = false
-  /// How many connections of RTSP in a row this side gave up where a longer wait may have helped: 0
-  /// after one that played, `nil` if no end says anything of that.
-  var impatience: Int?
-  /// The methods of RTSP upon which, sent as a keep-alive, the server closed the connection.
-  var fatalKeepAlives: Set<String> = []
-  /// The method of a request that the far end has not answered on the connection that stands; `nil`
-  /// if there is none.
-  public var unanswered: String?
-  /// What the far end did that is not as it should be and was tolerated, each a sentence for the
-  /// person who looks after it; at most ``maximumDiagnostics``, see ``note(_:)``.
+  /// Protocol violations of the far end that were tolerated, each a sentence for the person who
+  /// looks after it; at most ``maximumDiagnostics``, see ``note(_:)``.
   public var diagnostics: [TransportDiagnostic] = []
   /// The figures of its own counters, by what they were declared as.
   public private(set) var own: [TransportCounter: UInt64] = [:]
+  private var findings: [ObjectIdentifier: any TransportFinding] = [:]
 
   /// What media is carried by.
   public enum Carriage: String, Sendable, Hashable {
@@ -62,6 +50,12 @@ public struct TransportCounters: Sendable, Hashable {
     set { own[counter] = newValue }
   }
 
+  /// What was found out of a kind; the initial value where nothing was.
+  public subscript<Finding: TransportFinding>(finding type: Finding.Type) -> Finding {
+    get { findings[ObjectIdentifier(type)] as? Finding ?? Finding() }
+    set { findings[ObjectIdentifier(type)] = newValue }
+  }
+
   /// What came and was lost in this machine, by all counters of that.
   public var lostLocally: UInt64 {
     own.reduce(0) { $1.key.isLocalLoss ? $0 &+ $1.value : $0 }
@@ -80,25 +74,26 @@ public struct TransportCounters: Sendable, Hashable {
     diagnostics.append(diagnostic)
   }
 
-  /// The sums with those of earlier connections; what is not a sum keeps its latest value.
+  /// The sums with those of earlier connections; what is not a sum keeps its latest value, and
+  /// findings are joined as their types say.
   public func added(to earlier: TransportCounters) -> TransportCounters {
     var sum = self
     sum.localAddress = localAddress ?? earlier.localAddress
     sum.otherSender = otherSender ?? earlier.otherSender
     sum.carriage = carriage ?? earlier.carriage
-    sum.hasUsedDigest = hasUsedDigest || earlier.hasUsedDigest
-    sum.impatience =
-      impatience.map { $0 == 0 ? 0 : $0 + (earlier.impatience ?? 0) } ?? earlier.impatience
-    sum.fatalKeepAlives.formUnion(earlier.fatalKeepAlives)
-    sum.isIncompleteRecording = isIncompleteRecording || earlier.isIncompleteRecording
     sum.delivered += earlier.delivered
     sum.deliveredBytes += earlier.deliveredBytes
     sum.empty += earlier.empty
     for (counter, figure) in earlier.own {
       sum.own[counter] = own[counter].map { counter.joined($0, after: figure) } ?? figure
     }
+    for finding in earlier.findings.values { sum.join(finding) }
     sum.diagnostics = []
     for diagnostic in earlier.diagnostics + diagnostics { sum.note(diagnostic) }
     return sum
+  }
+
+  private mutating func join<Finding: TransportFinding>(_ earlier: Finding) {
+    self[finding: Finding.self] = self[finding: Finding.self].joined(after: earlier)
   }
 }

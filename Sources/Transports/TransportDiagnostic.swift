@@ -1,4 +1,4 @@
-/// Something of a far end that is not as it should be and was tolerated, said for a person.
+/// A protocol violation of a far end that was tolerated, said for a person.
 public struct TransportDiagnostic: Sendable, Hashable {
   /// How much it matters.
   public enum Weight: Sendable, Hashable {

@@ -132,9 +132,9 @@ extension TransportError: CustomStringConvertible {
     case .noUsableMedia(let described, let usable):
       return
         "the session description has \(described.prefix(8).joined(separator: ", ")), and nothing "
-        + "that can be received here (\(usable.joined(separator: ", "))); --list shows all of it"
+        + "that can be received here (\(usable.joined(separator: ", ")))"
     case .noSuchMedia(let number):
-      return "the session description has no stream \(number) with a port; --list shows them"
+      return "the session description has no stream \(number) with a port"
     case .onlyRetransmissions(let number):
       return
         "stream \(number) of the session description carries the retransmissions of another; "
@@ -164,9 +164,7 @@ extension SourceFault: CustomStringConvertible {
       return "it says where, but not how; put one of these before it: "
         + known.joined(separator: " ")
     case .noSuchFile:
-      return
-        "there is no such file; a stream has a URL, as in rtsp://host/path or rtp://:5004, or a "
-        + "--transport"
+      return "there is no such file; a stream has a URL, as in rtsp://host/path or rtp://:5004"
     case .nothingGiven:
       return "it is empty; give a URL, as in rtsp://host/path, or a file"
     case .missingHost:
@@ -188,8 +186,7 @@ extension SourceFault: CustomStringConvertible {
     case .controlCharacter:
       return "it contains a control character, which no address has"
     case .unescapedCredentials:
-      return "a '/' or '?' in a user name or password is written %2F or %3F, and '@' %40; "
-        + "or give them with --user and --password-file"
+      return "a '/' or '?' in a user name or password is written %2F or %3F, and '@' %40"
     case .nothingDescribed:
       return
         "it does not say which streams there are; rtsp:// servers, .sdp files and recordings do"
@@ -252,6 +249,16 @@ extension TransportError: TransportFault {
     case .protected(let error): error.outcome
     case .noUsableMedia: .unrecognized
     case .noSuchMedia, .onlyRetransmissions: .noSuchStream
+    default: nil
+    }
+  }
+
+  public var advice: TransportAdvice? {
+    switch self {
+    case .source(_, .unescapedCredentials): .loginApart
+    case .source(_, .noSuchFile): .transport
+    case .noUsableMedia: .sessionDescription
+    case .noSuchMedia: .numbers
     default: nil
     }
   }

@@ -1,7 +1,7 @@
 /// An error of a transport that says what follows from it.
 ///
 /// Each transport's errors conform to it in their own folder. The description says what happened
-/// and what to try.
+/// and what to try; what the options of a program may do about it is the `advice`.
 public protocol TransportFault: Error, CustomStringConvertible {
   /// Whether trying again helps.
   var fault: ConnectionFault { get }
@@ -12,14 +12,34 @@ public protocol TransportFault: Error, CustomStringConvertible {
   /// Whether nothing is wrong, and the rest of the stream comes at once in another connection.
   var goesOn: Bool { get }
 
-  /// Whether the far end wants a user name and a password that were not given.
-  var asksForLogin: Bool { get }
+  /// What else may help, for which a program has words of its own; `nil` if there is nothing.
+  var advice: TransportAdvice? { get }
 }
 
 extension TransportFault {
   public var outcome: TransportOutcome? { nil }
   public var goesOn: Bool { false }
-  public var asksForLogin: Bool { false }
+  public var advice: TransportAdvice? { nil }
+}
+
+/// What may help against an error of a transport, if the program at hand has an option for it.
+public enum TransportAdvice: Sendable, Hashable {
+  /// Give the user name and the password that the far end wants.
+  case login
+  /// Give the user name and the password apart from the URL.
+  case loginApart
+  /// Name the transport of a source that is no URL.
+  case transport
+  /// See which streams the far end has.
+  case streams
+  /// See what is in the session description.
+  case sessionDescription
+  /// See the numbers of the streams in the session description.
+  case numbers
+  /// See the profiles of the camera.
+  case profiles
+  /// Ask the camera by ONVIF for the paths of its streams.
+  case paths
 }
 
 /// Whether another attempt can help.

@@ -21,6 +21,10 @@ public struct TransportHint: Sendable {
     case otherSender
     /// At the end of a run in which nothing came: what to check.
     case silence
+    /// While the stream runs, and at its end: what to try where its packets make no sense.
+    ///
+    /// The words call the packets "they".
+    case nonsense
   }
 
   /// What a hint is made of.

@@ -41,7 +41,8 @@ public struct TransportKind: Sendable {
   public var scopes: [OptionScope] = []
   /// How its sources are written, for the help.
   public var usage: [SourceForm] = []
-  /// Sets in the options what the counters of a run's earlier connections teach about the next one.
+  /// Sets in the options what a run's earlier connections teach about the next one: their counters
+  /// and what else they have found out (``TransportFinding``).
   public var learn: @Sendable (inout TransportOptions, _ former: TransportCounters) -> Void = {
     _, _ in
   }

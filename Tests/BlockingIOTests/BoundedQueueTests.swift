@@ -28,6 +28,16 @@ struct BoundedQueueTests {
   }
 
   @Test(
+    "Gathering ends before the producers back off", arguments: [[300], [1, 1]])
+  private func endsBeforeCrowd(_ sizes: [Int]) async throws {
+    let queue = BoundedQueue<Int>(limits: QueueLimits(count: 4, bytes: 1000))
+    let consumer = try WorkerThread { queue.gather(for: .seconds(3600)) }
+    for bytes in sizes { #expect(queue.offer(0, bytes: bytes) == .queued) }
+    await consumer.join()
+    #expect(queue.count == sizes.count && !queue.isCrowded)
+  }
+
+  @Test(
     "Nobody has to say when to look at a line that is closed or over half full",
     arguments: Event.allCases)
   private func looksUnasked(_ event: Event) async throws {

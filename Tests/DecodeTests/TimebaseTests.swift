@@ -40,13 +40,17 @@ struct TimebaseTests {
     #expect(base.media(at: Self.instant(8)) == 0)
   }
 
-  @Test("no time traps", arguments: [Int64.min, -1, 0, 1, .max])
+  @Test("what is beyond 64 bits is the last that fits", arguments: [Int64.min, -1, 0, 1, .max])
   func extremes(value: Int64) {
-    for rate in [Rational(1, 1), Rational(.max, 1), Rational(1, .max)] {
-      let base = Timebase(at: value, at: Instant(nanoseconds: value), rate: rate)
+    for (times, by) in [(1, 1), (.max, 1), (1, .max)] as [(UInt32, UInt32)] {
+      let base = Timebase(at: value, at: Instant(nanoseconds: value), rate: Rational(times, by))
       for other in [Int64.min, 0, .max] {
-        _ = base.media(at: Instant(nanoseconds: other))
-        _ = base.instant(of: other)
+        // Twice as wide as all that is calculated with.
+        let distance = Int128(other.subtractingSaturating(value))
+        let ahead = Int64(clamping: distance * Int128(times) / Int128(by))
+        #expect(base.media(at: Instant(nanoseconds: other)) == value.addingSaturating(ahead))
+        let later = Int64(clamping: distance * Int128(by) / Int128(times))
+        #expect(base.instant(of: other)?.nanoseconds == value.addingSaturating(later))
       }
     }
   }

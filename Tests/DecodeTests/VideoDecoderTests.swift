@@ -119,6 +119,24 @@ import Testing
     try await expect(clip.accessUnits(of: stream), toGive: clip.decodedByFFmpeg(stream))
   }
 
+  /// From no B pictures, or few at fixed places, to eight where they cost least.
+  static let presets: [Clip] = [VideoCodec.testH264, .testH265].flatMap { codec in
+    ["ultrafast", "veryfast", "medium", "slow", "veryslow"].map { preset in
+      Clip(
+        name: "\(codec.encodingName), \(preset)", codec: codec, width: 96, height: 64, frames: 30,
+        encoder: ["-preset", preset, "-g", "20"])
+    }
+  }
+
+  @Test("so does every picture of every preset", arguments: presets)
+  func orderOfPresets(_ clip: Clip) async throws {
+    let stream = try clip.encoded()
+    let units = clip.accessUnits(of: stream)
+    let expected = try clip.decodedByFFmpeg(stream)
+    try await expect(units, toGive: expected)
+    if clip.codec == .testH264 { try await expect(units.map(\.withoutVUI), toGive: expected) }
+  }
+
   @Test(
     "so does every picture of a profile whose other tools it does not use",
     arguments: [0, 5, 9, 11] as [UInt8])
@@ -396,6 +414,25 @@ import Testing
     let frame = try #require(collector.frames.last)
     #expect(frame.packed[0..<16].allSatisfy { $0 == 119 })
     #expect(frame.packed[16..<32].allSatisfy { $0 == 169 })
+  }
+
+  @Test(
+    "fields apart come out in order, with B pictures, whatever the stream says of itself",
+    arguments: [nil, 0, 1, 16] as [Int?])
+  func bidirectionalFieldsApart(depth: Int?) async throws {
+    let units = FieldStream.accessUnits(frames: 19, bidirectional: 2)
+    #expect(units[2].time.ticks == 9000, "the fourth picture is sent before the second")
+    let collector = Collector()
+    let decoder = try collector.decoder(for: .testH264)
+    for unit in units { try await decoder.decode(unit.sayingReorderDepth(depth)) }
+    await decoder.flush()
+    await decoder.close()
+    #expect(collector.failures == [])
+    #expect(collector.frames.map(\.time.ticks) == (0..<19 as Range<Int64>).map { 3000 * $0 })
+    #expect(collector.frames.allSatisfy { $0.condition == .intact })
+    // The rows of both fields of each.
+    #expect(collector.frames.map { $0.packed[0] } == Array(100..<119 as Range<UInt8>))
+    #expect(collector.frames.map { $0.packed[16] } == Array(150..<169 as Range<UInt8>))
   }
 
   @Test("a field whose other one is lost is shown, with its rows twice")

@@ -78,6 +78,42 @@ struct LimitTests {
     for unit in bench.accessUnits { #expect(unit.units.count <= most) }
   }
 
+  /// The level allows 1,425 slices of 1920x1080 in H.264, and 600 in H.265.
+  ///
+  /// These have filler behind each.
+  @Test("More than 1,024 units of one picture, as its level allows", arguments: Material.all)
+  func manySlices(_ material: Material) throws {
+    var bench = try Bench(material.codec)
+    var units = Self.slicesOfFiveMacroblocks(1425)
+    if material.codec == H265.codec {
+      units = material.parameterSets
+      for number in 0..<600 {
+        units.append(number == 0 ? material.keySlice : material.laterKeySlice)
+        units.append(bytes("4c01ffff80"))
+      }
+    }
+    for unit in units.dropLast() { bench.push(unit) }
+    bench.push(units[units.count - 1], marker: true)
+    #expect(bench.statistics.excessUnits == 0)
+    #expect(bench.accessUnits.map(\.integrity) == [.whole])
+    #expect(bench.accessUnits.first?.wholeHex == units.map(\.hex))
+  }
+
+  /// A key picture of 1920x1080 in `count` slices, behind its parameter sets.
+  private static func slicesOfFiveMacroblocks(_ count: Int) -> [[UInt8]] {
+    let set = ParameterSetRangeTests.BaselineSet(
+      testDescription: "", columns: 120, rows: 68, crop: [0, 0, 0, 4])
+    let slices = (0..<count).map { number in
+      var bits = BitWriter()
+      // first_mb_in_slice, slice_type, pic_parameter_set_id.
+      for value in [5 * number, 7, 0] { bits.unsigned(value) }
+      // frame_num, idr_pic_id, pic_order_cnt_lsb, and what stands for the macroblocks.
+      bits.bits("0000" + "1" + "0000" + String(repeating: "01", count: 20))
+      return [0x65] + bits.bytes
+    }
+    return [set.bytes, Material.h264.parameterSets[1]] + slices
+  }
+
   @Test func tinyUnitsOfOneTimestampStayBounded() throws {
     var bench = try Bench(H264.codec)
     for _ in 0..<50_000 { bench.push([0x41], at: 0) }

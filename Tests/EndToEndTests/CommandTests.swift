@@ -85,10 +85,25 @@ struct CommandTests {
       Product.rtpRecv, ["rtsp://127.0.0.1:\(port)/x", "--reconnect", "--verbose"])
     _ = try receiver.waitForLine(#/connecting again \(attempt 1\)/#)
     receiver.send(signal: SIGINT)
-    #expect(try receiver.waitForExit() == 0)
+    // That of the refused connection: nothing of what was asked for has been done.
+    #expect(try receiver.waitForExit() == 2)
     let last = receiver.standardError.split(separator: "\n").last ?? ""
     #expect(last.contains("refuses the connection"), "\(receiver.standardError)")
     #expect(!last.contains("--reconnect"))
+  }
+
+  @Test func aRunThatIsStoppedWhileItConnectsAgainIsDoneWhereMediaCameBefore() throws {
+    let port = try FreePort.tcp()
+    let sender = try RunningProcess(Product.rtpSend, Self.pattern + ["http://127.0.0.1:\(port)"])
+    _ = try sender.waitForLine(#/listening on/#)
+    let output = try Scratch.path("y4m")
+    let receiver = try RunningProcess(
+      Product.rtpRecv, ["http://127.0.0.1:\(port)/live", "--reconnect", "-o", output])
+    try waitUntil("pictures come") { Scratch.size(of: output) > 0 }
+    sender.send(signal: SIGKILL)
+    _ = try receiver.waitForLine(#/connecting again/#)
+    receiver.send(signal: SIGINT)
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
   }
 
   @Test(

@@ -72,6 +72,22 @@ import Testing
     #expect(try Self.frames(of: text) == expected)
   }
 
+  /// Nobody knows what was between the two numberings, so that pictures are damaged up to the next
+  /// key picture.
+  @Test func damageWhereNumbersBeginAnewIsNamedByItsCause() throws {
+    let (receiver, port) = try CommandTests.listener(
+      ["-o", Scratch.path("y4m"), "--timeout", "20"])
+    let sender = try RunningProcess(
+      Product.rtpSend,
+      Self.pattern + ["udp://127.0.0.1:\(port)", "--frames", "75", "--gop", "25", "--fps", "25"]
+        + ["--seed", "1", "--plan", Self.plan("1.2 jump sequence 20000")])
+    #expect(try sender.waitForExit() == 0, "\(sender.standardError)")
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    let words = receiver.standardError
+    let cause = #/; nothing lost.*; pictures: .*\d+ where the stream began/#
+    #expect(words.contains(cause), "\(words)")
+  }
+
   /// Nothing comes for 400 ms.
   @Test func silenceCostsWhatWasSentInIt() throws {
     let expected = try Self.frames(of: "")

@@ -34,17 +34,21 @@ struct LibraryVersionTests {
         "OpenSSL 2.0.0 is too old: 3.0.0",
         "unsigned long OpenSSL_version_num(void) { return 0x20000000L; }"
       ),
+    ],
+    [
+      (Product.rtpRecv, ["rtp://127.0.0.1:0", "-o", "/dev/null", "--format", "yuv"]),
+      (Product.rtpSend, ["pattern", "udp://127.0.0.1:9", "--frames", "1"]),
     ])
-  func linked(words: String, source: String) throws {
-    let old = ["LD_PRELOAD": try Self.library("old.so", source) + "/old.so"]
-    let receiver = try RunningProcess(
-      Product.rtpRecv, ["rtp://127.0.0.1:0", "-o", "/dev/null", "--format", "yuv"],
-      environment: old)
-    #expect(try receiver.waitForExit() == 17, "\(receiver.standardError)")
-    let said = receiver.standardError.split(separator: "\n")
-    #expect(said.count == 1 && said.allSatisfy { $0.contains(words) }, "\(said)")
+  func linked(
+    library: (words: String, source: String), use: (program: String, arguments: [String])
+  ) throws {
+    let old = ["LD_PRELOAD": try Self.library("old.so", library.source) + "/old.so"]
+    let process = try RunningProcess(use.program, use.arguments, environment: old)
+    #expect(try process.waitForExit() == 17, "\(process.standardError)")
+    let said = process.standardError.split(separator: "\n")
+    #expect(said.count == 1 && said.allSatisfy { $0.contains(library.words) }, "\(said)")
     // Who looks for the reason is told what else there is to know.
-    let version = try RunningProcess(Product.rtpRecv, ["--version"], environment: old)
+    let version = try RunningProcess(use.program, ["--version"], environment: old)
     #expect(try version.waitForExit() == 0)
   }
 

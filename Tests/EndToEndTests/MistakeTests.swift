@@ -609,6 +609,18 @@ struct MistakeTests {
     #expect(!words.contains("canary") && !words.contains("can/ary"), "\(words)")
   }
 
+  @Test(arguments: [
+    ["pattern", "rtsp://user:canary@127.0.0.1:8554/live"],
+    ["pattern", "rtsp://:0/a", "pattern", "udp://user:canary@127.0.0.1:1"],
+    ["proxy", "rtsp://127.0.0.1:0", "rtsp://user:canary@127.0.0.1"],
+  ])
+  func noPasswordIsShownByTheSenderEither(arguments: [String]) throws {
+    let sender = try RunningProcess(Product.rtpSend, arguments)
+    #expect(try sender.waitForExit() == 64)
+    #expect(sender.standardError.contains("127.0.0.1"), "\(sender.standardError)")
+    #expect(!sender.standardError.contains("canary"), "\(sender.standardError)")
+  }
+
   @Test func anAddressIsEnoughWhereTheTransportIsNamed() throws {
     let server = try SendingServer(
       "pattern", ["--fast", "--frames", "10", "--size", "256x144"])

@@ -103,6 +103,58 @@ struct NATSLoginTests {
     #expect(try reader.waitForExit() == 10, "\(reader.standardError)")
   }
 
+  /// A server that says who else belongs to its cluster, and goes away.
+  private static func herald(
+    of member: NATSServer, isSecure: Bool
+  ) throws -> (process: RunningProcess, port: String) {
+    let words =
+      "{\"server_id\":\"herald\",\"version\":\"2.9.10\",\"proto\":1,\"headers\":true,"
+      + "\"max_payload\":1048576,\"tls_required\":\(isSecure),"
+      + "\"connect_urls\":[\"127.0.0.1:\(member.port)\"]}"
+    let process = try RunningProcess(
+      "python3",
+      [
+        "-c",
+        """
+        import socket, sys
+        listener = socket.create_server(("127.0.0.1", 0))
+        print("ready", listener.getsockname()[1], flush=True)
+        while True:
+            with listener.accept()[0] as client:
+                client.sendall(f"INFO {sys.argv[1]}\\r\\n".encode())
+                client.shutdown(socket.SHUT_WR)
+                while client.recv(4096):
+                    pass
+        """, words,
+      ])
+    return (process, String(try process.waitForLine(#/ready (\d+)/#).1))
+  }
+
+  @Test(
+    "whom a server says to be of its cluster gets the login, in TLS with its certificate alone",
+    arguments: [
+      ("nats://127.0.0.1", 0, 12), ("nats+tls://127.0.0.1", 0, 12), ("nats+tls://127.0.0.1", 1, 10),
+      // Its certificate is for where it is, and not for who was named.
+      ("nats+tls://localhost", 0, 10),
+    ])
+  func cluster(named: String, which: Int, status: Int32) throws {
+    let certificates = try Certificates.shared.get()
+    let chain = [certificates.good, certificates.otherHost][which]
+    let isSecure = named.hasPrefix("nats+tls:")
+    let secure =
+      "tls { cert_file: \"\(chain)\", key_file: \"\(certificates.key)\", \(Self.patience) }"
+    let member = try NATSServer(
+      "authorization { token: right, \(Self.patience) }\n" + (isSecure ? secure : ""))
+    let herald = try Self.herald(of: member, isSecure: isSecure)
+    defer { herald.process.send(signal: SIGTERM) }
+    let reader = try RunningProcess(
+      Product.rtpRecv, ["\(named):\(herald.port)/door"],
+      environment: ["NATS_CA": certificates.authority, "NATS_TOKEN": "right"])
+    #expect(try reader.waitForExit() == status, "\(reader.standardError)")
+    // Only who is logged in learns that.
+    #expect(reader.standardError.contains("nobody has published") == (status == 12))
+  }
+
   @Test("a wrong password is said, and is not repeated") func password() throws {
     let server = try NATSServer("authorization { user: me, password: right, \(Self.patience) }")
     let wrong = ["NATS_USER": "me", "NATS_PASSWORD": "canary"]

@@ -61,10 +61,20 @@ struct PackagingTests {
     #expect(lines.contains { $0.trimmingCharacters(in: .whitespaces) == expected }, "\(lines)")
   }
 
-  @Test func whatTheProgramConsistsOfIsListedAsCycloneDXWants() throws {
+  /// Programs, what they consist of, and what the other one alone is made of.
+  @Test(arguments: [
+    (Product.rtpRecv, ["Yams", "swift-metrics", "libcurl4", "libnats", "libturbojpeg"], []),
+    (
+      Product.rtpSend, ["libcurl4", "libavformat"],
+      ["Yams", "swift-metrics", "libnats", "libturbojpeg"]
+    ),
+  ])
+  func whatTheProgramConsistsOfIsListedAsCycloneDXWants(
+    program: String, parts: [String], others: [String]
+  ) throws {
     let tools = Self.debian.deletingLastPathComponent().appendingPathComponent("tools")
     let list = try RunningProcess.output(
-      of: tools.appendingPathComponent("sbom").path, [Product.rtpRecv])
+      of: tools.appendingPathComponent("sbom").path, [program])
     let path = try Scratch.path("cdx.json")
     try list.write(to: URL(fileURLWithPath: path))
     let python = Self.debian.deletingLastPathComponent()
@@ -83,9 +93,21 @@ struct PackagingTests {
       ])
     #expect(String(decoding: faults, as: UTF8.self) == "None\n")
     let words = String(decoding: list, as: UTF8.self)
-    for name in ["swift-nio", "Yams", "libcurl4", "libssl3", "libsrtp2-1", "libavcodec"] {
-      #expect(words.contains("\"name\": \"\(name)"), "\(name)")
+    let common = ["swift-nio", "swift-argument-parser", "libssl3", "libsrtp2-1", "libavcodec"]
+    for name in common + parts { #expect(words.contains("\"name\": \"\(name)"), "\(name)") }
+    for name in others { #expect(!words.contains("\"name\": \"\(name)"), "\(name)") }
+  }
+
+  @Test("the list of each program is in the package", arguments: ["rtp-recv", "rtp-send"])
+  func components(program: String) throws {
+    func file(_ name: String) throws -> String {
+      try String(contentsOf: Self.debian.appendingPathComponent(name), encoding: .utf8)
     }
+    let rules = try file("rules").split(separator: "\n")
+    let loop = try #require(rules.lastIndex { $0.contains("for program in") })
+    #expect(rules[loop].contains(program))
+    #expect(rules[loop...].contains { $0.contains("tools/sbom $(programs)/$$program") })
+    #expect(try file("rtp-recv.docs").contains("made/*.cdx.json\n"))
   }
 
   @Test(

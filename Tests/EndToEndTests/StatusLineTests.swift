@@ -86,7 +86,7 @@ struct StatusLineTests {
       }
     }
     let kinds: [Regex<Substring>] = [
-      #/\d+:\d\d/#, #/\d+x\d+/#, #/\d+ frames/#, #/[0-9.]+ fps/#, #/[0-9.]+ Mbit/s/#,
+      #/\d+:\d\d/#, #/\d+x\d+/#, #/(?!1 )\d+ frames|1 frame/#, #/[0-9.]+ fps/#, #/[0-9.]+ Mbit/s/#,
       #/lost \d+ \([0-9.]+ %\)/#, #/\d+ not intact/#, #/decoder too slow: \d+ left out/#,
       #/reordered \d+/#, #/jitter [0-9.]+ ms/#, #/latency [0-9.]+ ms/#,
     ]

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Writes the seeds of tools/fuzz into Corpus: what has broken other receivers, a file for each.
 
-Their names begin with the known fault, as SECURITY advisories and changelogs tell it. Finds of the
-fuzzer are in the same folders, under names of their own, and stay.
+Their names begin with the known fault, as SECURITY advisories and changelogs tell it. Vectors of
+other receivers and recorded sessions come from ../shared, where that is there. Finds of the fuzzer
+are in the same folders, under names of their own, and stay.
 """
 
+import base64
 import gzip
 import json
 import os
@@ -12,6 +14,8 @@ import struct
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CORPUS = os.path.join(HERE, "Corpus")
+SHARED = os.path.join(HERE, "..", "..", "..", "shared")
+VECTORS = os.path.join(HERE, "..", "DefragmentTests", "Vectors")
 
 
 def seed(target, name, data):
@@ -232,7 +236,7 @@ def video():
         seed("bitstream", f"{name}-zeros", units_of([bytes([all_sets[0][0], all_sets[0][1]]) + bytes(60)]))
         seed("bitstream", f"{name}-ones", units_of([all_sets[0][:2] + b"\xff" * 60]))
         seed("bitstream", f"{name}-prevention-at-the-end", units_of([all_sets[0] + b"\0\0\3"] + units))
-        for message in (0, 1, 5, 6, 132, 255):
+        for message in (0, 1, 4, 5, 6, 132, 255):
             head = b"\x06" if codec == 0 else b"\x4e\1"
             seed("bitstream", f"{name}-sei-{message}", units_of([head + bytes([message, 200]) + bytes(20)]))
             seed("bitstream", f"{name}-sei-short-{message}", units_of([head + bytes([message, 255, 255])]))
@@ -243,9 +247,23 @@ def video():
     leaps = ["6742000a8d5d0000030000fffffffe4f20", "68ce3880", "65888000493c", "619a00022a", "619bfffe2a", "619a00002a"]
     seed("bitstream", "h264-order-counts-beyond-any",
          b"\0" + b"".join(piece(bytes.fromhex(unit)) + b"\3" for unit in leaps))
-    vectors = os.path.join(HERE, "..", "DefragmentTests", "Vectors")
+    # LCEVC in a message of ITU-T T.35 (4): another size, for whoever applies it.
+    lcevc = b"\xb4\0\x50\1" + bytes(range(40, 90))
+    for codec, name, head, all_sets, units in ((0, "h264", b"\x06\4", sets, [key, slice]),
+                                               (1, "h265", b"\x4e\1\4", sets5, [key5, slice5])):
+        message = head + bytes([len(lcevc)]) + lcevc + b"\x80"
+        seed(name, "lcevc", stream(0, [(2, all_sets[0])] + [(0, u) for u in all_sets[1:]]
+                                   + [(0, message), (1, units[0]), (2, message), (1, units[1])]))
+        seed("bitstream", f"{name}-lcevc", bytes([codec]) + b"".join(
+            piece(u) + b"\0" for u in all_sets + [message, units[0]]))
+    rows = json.load(open(os.path.join(VECTORS, "sequence_parameter_sets.json")))
+    for index, row in enumerate(rows):
+        seed("bitstream", f"vector-set-{index + 1:03}", bytes([row["codec"] == "H265"])
+             + piece(base64.b64decode(row["set"])) + b"\3" + piece(key5 if row["codec"] == "H265" else key) + b"\3")
+    for index, row in enumerate(json.load(open(os.path.join(VECTORS, "annex_b.json")))):
+        seed("bitstream", f"vector-annex-b-{index + 1:03}", b"\0" + piece(unhex(row["bytes"])) + b"\3")
     for codec, name in ((0, "h264"), (1, "h265")):
-        for row in json.load(open(os.path.join(vectors, name + ".json"))):
+        for row in json.load(open(os.path.join(VECTORS, name + ".json"))):
             payloads = [((1 if p.get("marker") else 0) | 8 * (1 if p.get("lost") else 0),
                          unhex(p["payload"])) for p in row["packets"]]
             if sum(len(p) for _, p in payloads) > 2000:
@@ -384,6 +402,11 @@ def connections():
         seed("framed", f"{size}-small-limit", bytes([framing, 0]) + b"\2\3\7" + prefix(65) + packet)
 
 
+# Where a redirection must not lead: to other schemes and to whoever answers only this machine.
+ELSEWHERE = ["file:///etc/passwd", "gopher://h:70/_x", "http://169.254.169.254/latest/meta-data/", "rtsp://169.254.169.254/",
+             "rtsp://127.0.0.1:8554/live", "rtsp://[::1]/live", "rtsps://camera/live"]
+
+
 def headers():
     rows = {
         0: ["RTP/AVP/TCP;unicast;interleaved=0-1", "RTP/AVP;unicast;client_port=5000-5001;server_port=6000-6001",
@@ -398,7 +421,8 @@ def headers():
             'Digest realm="r",nonce="n",stale=true', 'Digest realm="r", nonce="n\r\nX: y"', "Basic\n" * 40],
         4: ["rtsp://camera:8554/live", "rtsp://user:pass@camera/", "rtsp://h:99999/", "rtsp://h:0/", "rtsp://[::1]:554/a?b",
             "rtsp://[::1", "rtsps://h", "rtsp://", "http://h/", "rtsp://h/%0d%0aX: y", "rtsp://u:p%40w@h/ a",
-            "rtsp://user:pass/word@host", "rtsp://h:/" + "a" * 5000, "rtsp://h/\x01", "rtsp://%00/", "rtspu://a@b@c:1/d"],
+            "rtsp://user:pass/word@host", "rtsp://h:/" + "a" * 5000, "rtsp://h/\x01", "rtsp://%00/", "rtspu://a@b@c:1/d",
+            *ELSEWHERE],
         5: ["http://h/", "https://h:8443/a?b", "http://user@h", "http://169.254.169.254/", "http://[fe80::1%25eth0]/"],
         6: ["rtsp://camera/live/\n*\ntrack1", "\n\n", "rtsp://other:1/\nrtsp://10.0.0.1/\nrtsp://elsewhere/t1",
             "/base/\n?x\n/abs", "a b\n\t\nc d\x01", "rtsp://h/?a=b\n\ntrackID=0", "*\n*\n*"],
@@ -429,6 +453,30 @@ def sessions():
         seed("srtp", f"short-{length}", bytes([0, 0, 1]) + b"\0" + piece(b"m") + b"\5" + piece((b"\x9f\x60" + bytes(70))[:length]) + b"\0"
              + b"\5" + piece((b"\x81\xc8" + bytes(70))[:length]) + b"\1" + b"\0" + piece(b"n"))
     forged = b"".join(b"\5" + piece(rtp(bytes(30), number=(1000 + n) & 0xFFFF, ssrc=10)) + b"\0" for n in (0x7000, 0x8000, 0x8001))
+    # Whatever claims to be SRTP or SRTCP, of each suite and every length: extensions and sources that are not there, E
+    # set and not set. Filled with ones, its index is 2^31 - 1.
+    for suite in range(0, 16, 2):
+        ops = b"\0" + piece(b"m") + b"\6" + piece(b"abcd") + b"\0"
+        for length in range(0, 64, 3):
+            ops += b"\5" + piece((b"\x9f\x60" + bytes(70))[:length]) + b"\0"
+            for fill in (0, 255):
+                ops += b"\5" + piece((b"\x81\xc8\0\1\0\0\0\x0a" + bytes([fill]) * 70)[:length]) + b"\1"
+        seed("srtp", f"short-of-suite-{suite}", bytes([suite, 0, 1]) + ops + b"\6" + piece(b"abcd") + b"\0" + b"\0" + piece(b"n"))
+    for suite in (0, 8):
+        index = b"\x81\xc9\0\1\0\0\0\x0a" + bytes(16)
+        index += b"\xff\xff\xff\xff" if suite == 8 else b"\xff\xff\xff\xff" + bytes(10)
+        seed("srtp", f"greatest-index-{suite}", bytes([suite, 0, 1]) + b"\6" + piece(b"abcd") + b"\0" + b"\5" + piece(index) + b"\1"
+             + b"\6" + piece(b"efgh") + b"\0")
+    # Over roll-overs: all of it comes, an outage of three, a counter that is given, right or wrong, and what was
+    # recorded before, once more.
+    packet, wait, go, lost = b"\0" + piece(b"m"), b"\7\x13\x88", b"\x08\xff\xff", b"\x09\2"
+    for name, kind, ops in (
+            ("followed", 0, packet + go * 8 + packet), ("lost", 0, packet + lost + wait + packet * 2 + b"\3\0\3\1"),
+            ("given", 2 | 3 << 2, lost + packet * 2), ("given-wrong", 2 | 1 << 2, lost + packet + wait + packet),
+            ("replayed", 0, packet + wait + b"\4\0\x0e\1\0" + go * 70 + (wait + b"\3\0" + wait + b"\3\x10") * 4),
+            ("half", 0, packet + b"\x08\x7f\xff" * 5 + lost + b"\x08\x9c\x40" + wait + packet)):
+        for suite in (0, 8, 15):
+            seed("srtp", f"rollover-{name}-{suite}", bytes([suite, kind, 2]) + ops)
     seed("srtp", "rollover-forged", bytes([0, 0, 1]) + (b"\0" + piece(b"m")) * 4 + forged + (b"\0" + piece(b"m")) * 4)
 
     key, slice = bytes.fromhex(H264_KEY), bytes.fromhex(H264_SLICE)
@@ -441,6 +489,19 @@ def sessions():
     seed("reception", "goodbye", bytes([0, 0]) + media * 2 + b"\6" + piece(report) + b"\0" + b"\x08\xff\xff")
     seed("reception", "crowded", bytes([0, 0]) + b"\x09\1" + media * 3 + b"\x09\0" + media + b"\x0b\0\1")
     seed("reception", "ends", bytes([64, 0]) + media + b"\x0b\0\0" + b"\x0b\3")
+
+    # What comes before the next key picture of a described stream: other senders, leaps, loss, another codec.
+    sets5, key5 = [bytes.fromhex(s) for s in H265_SETS], bytes.fromhex(H265_KEY[:28])
+    media5 = b"".join(b"\0\0\1" + piece(p) for p in sets5 + [key5])
+    other = lambda ssrc, numbers: b"".join(b"\5" + piece(rtp(key, number=n, time=9000 * n, ssrc=ssrc)) + b"\0" for n in numbers)
+    for kind in (0, 64):
+        for name, ops in (
+                ("h265", None), ("senders", media + other(0x50, range(5)) + other(0x51, (7, 900, 8)) + b"\7\xff" + media),
+                ("leaps", (media + b"\4\0\xff" + b"\x0a\0\x7f\xff\xff\xff") * 3), ("codec", media5 * 3),
+                ("crowd", b"\x09\1" + media * 4 + b"\x08\x0f\xff"),
+                ("strays", b"".join(other(0x100 + n, (n,)) for n in range(70)) + media)):
+            begin = bytes([kind, 1, 0, 0 if ops is None else 1])
+            seed("reception", f"before-the-next-{name}-{kind}", begin + (media5 * 2 if ops is None else ops))
 
     for container in range(6):
         for pipe in (0, 1):
@@ -462,6 +523,13 @@ def sessions():
         seed("rtsp-client", f"good-{lower}", bytes([lower, 1, 0, 0, 0]) + good * 3)
         seed("rtsp-client", f"challenged-{lower}", bytes([lower, 1, 0, 0, 0]) + b"\0\3\1\2\1\4\0" * 12)
         seed("rtsp-client", f"redirected-{lower}", bytes([lower, 0, 0, 0, 0]) + b"\0\4\1\3\1\6\0\0\0" * 12)
+    # The first answer, or that to DESCRIBE with a login, leads elsewhere.
+    for index, url in enumerate(ELSEWHERE):
+        moved = b"\0\4\1\3\0" + piece(url.encode()) + b"\0"
+        challenged = b"\0\0\0\0" + b"\0\3\1\2\1\4\0\0"
+        seed("rtsp-client", f"redirected-elsewhere-{index}", bytes([0, 0, 0, 0, 0]) + (moved + b"\0\0") * 4)
+        seed("rtsp-client", f"login-redirected-{index}",
+             bytes([0, 1, 0, 0, 0]) + challenged + (moved + b"\0\0\0") * 4)
     seed("rtsp-client", "closed", bytes([0, 0, 0, 0, 0]) + b"\7\0\0" * 40)
 
     message = lambda lines: piece("\r\n".join(lines + ["", ""]).encode())
@@ -689,5 +757,138 @@ def box():
         seed("box", f"frame-with-byte-{place}", b"\x07\2\0" + memory + frame(kind=7) + bytes([place, 0xFF]) + done)
 
 
-for part in (packets, order, video, sound, descriptions, connections, headers, sessions, files, box):
+# --- What others have: vectors of their tests, and recorded sessions ----------------------------
+
+def vectors():
+    """The rows that no other part, and no test beside this one, has as files."""
+    rows = {row["id"]: row for row in json.load(open(os.path.join(SHARED, "vectors", "unit_vectors.json")))}
+    for name, row in rows.items():
+        if row["area"] != "REORDER":
+            continue
+        numbers = b"".join(
+            b"\x0b\0" + piece(bytes.fromhex(n["packet_hex"])) if isinstance(n, dict)
+            else b"\6" + struct.pack(">H", n) + b"\0" for n in row["input"])
+        seed("reorder", "vector-" + name.lower(), bytes([2, 0, 0, 0, 0, 0]) + numbers + b"\x09\xff")
+    # Across the roll-over and back: 65530, 0, 65529, which is late, 65530 once more, and 5.
+    seed("srtp", "vector-srtp-018", bytes([0, 0, 2]) + b"\2\3" * 6 + b"\2\1" + b"\2\3" + b"\0" + piece(b"m") + b"\2\1\2\2"
+         + b"\0" + piece(b"n") + b"\3\x07\3\x08\3\x08" + b"\2\3" + b"\0" + piece(b"o"))
+    for number, name in ((5000, "019"), (5001, "020"), (65535, "021")):
+        payload = bytes.fromhex(rows["SRTP-" + name]["input"].split("payload ")[1])
+        seed("srtp", "vector-srtp-" + name, bytes([0, 0, 1]) + b"\5"
+             + piece(rtp(payload, number=number, ssrc=0, type=0)) + b"\0" + b"\0" + piece(b"m"))
+    for name, suite in (("014", "AES_CM_128_HMAC_SHA1_80"), ("015", "AES_256_CM_HMAC_SHA1_80"),
+                        ("016", "AES_CM_128_HMAC_SHA1_80")):
+        words = rows["SRTP-" + name]["input"].replace("session key", "master").split()
+        secret = bytes.fromhex(words[1] + words[3])
+        seed("srtp-keys", "vector-srtp-" + name, suite.encode() + b" " + base64.b64encode(secret) + b"\n")
+
+
+def datagrams(name):
+    """The UDP datagrams of an IPv4 capture with their times in milliseconds, and its frames."""
+    data = open(os.path.join(SHARED, "captures", name), "rb").read()
+    frames, place = [], 24
+    if name.endswith("ng"):
+        place = 0
+        while place + 12 <= len(data):
+            kind, length = struct.unpack_from(">II", data, place)
+            if kind == 6:
+                high, low, size = struct.unpack_from(">III", data, place + 12)
+                frames.append(((high << 32 | low) // 1_000_000, data[place + 28:place + 28 + size]))
+            place += length
+    else:
+        while place + 16 <= len(data):
+            seconds, micros, size = struct.unpack_from("<III", data, place)
+            frames.append((seconds * 1000 + micros // 1000, data[place + 16:place + 16 + size]))
+            place += 16 + size
+    packets = []
+    for time, frame in frames:
+        ip = frame if name.endswith("ng") else frame[14:]
+        if ip[0] == 0x45 and ip[9] == 17:
+            packets.append((time, ip[28:20 + struct.unpack_from(">H", ip, 24)[0]]))
+    return packets, [frame for _, frame in frames]
+
+
+def recordings():
+    """The beginning of each recorded session, as far as it fits into some kilobytes; none has RTCP, or a client's words."""
+    def first(items, room, size=len):
+        taken = []
+        for item in items:
+            room -= size(item)
+            if room < 0:
+                break
+            taken.append(item)
+        return taken
+    def video_payloads(packets):
+        payloads, last = [], None
+        for packet in packets:
+            number, time = struct.unpack_from(">HI", packet, 2)
+            start = 12 + 4 * (packet[0] & 15)
+            if packet[0] & 0x10:
+                start += 4 + 4 * struct.unpack_from(">H", packet, start + 2)[0]
+            lost = 0 if last is None else min((number - last[0] - 1) & 0xFFFF, 4)
+            flags = packet[1] >> 7 | (2 if last is None or time != last[1] else 0)
+            payloads.append((flags | (8 | lost - 1 << 6 if lost else 0), packet[start:]))
+            last = (number, time)
+        return payloads
+
+    for name, file, codec in (("membrane", "membrane_h264_before_sr.pcap", "h264"), ("str0m", "str0m_h264.pcap", "h264"),
+                              ("tau", "tau_wilson_h265.pcap", "h265"),
+                              ("gst", "gst_zerolatency_sets_before_each_slice.pcapng", "h264")):
+        packets, frames = datagrams(file)
+        size = lambda item: len(item[1])
+        beginning = first(packets, 6000, size)
+        waits = [0] + [min(b - a, 255) for (a, _), (b, _) in zip(packets, packets[1:])]
+        # In the order of their numbers, as they come out of the processor.
+        ordered = sorted((p for _, p in beginning), key=lambda p: struct.unpack_from(">H", p, 2)[0] + 0x8000 & 0xFFFF)
+        seed(codec, f"recorded-{name}", stream(0, video_payloads(ordered)))
+        seed("second-reading", f"recorded-{name}", bytes([codec == "h265"]) + b"".join(piece(p) for _, p in video_payloads(ordered[:8])))
+        # The headers tell the order.
+        seed("reorder", f"recorded-{name}", bytes([2, 0, 0, 0, 0, 1]) + b"".join(
+            b"\x09" + bytes([wait]) + b"\x0b\0" + piece(p[:40])
+            for wait, (_, p) in zip(waits, packets[:90])))
+        for kind in (0, 64):
+            seed("reception", f"recorded-{name}-{kind}", bytes([kind, 0]) + b"".join(
+                b"\7" + bytes([wait]) + b"\5" + piece(p) + b"\0"
+                for wait, (_, p) in zip(waits, beginning)))
+        seed("network", f"recorded-{name}", b"".join(
+            bytes([file.endswith("ng"), 1]) + piece(frame) for frame in first(frames, 4000)))
+        seed("framed", f"recorded-{name}", bytes([0, 1]) + b"\2\x25\xf0" + b"".join(
+            struct.pack(">I", len(p)) + p for _, p in beginning[:4]))
+
+    data = open(os.path.join(SHARED, "captures", "retina_bunny.rtsp"), "rb").read()
+    packets, place = [], 0
+    while place + 4 <= len(data):
+        channel, length = struct.unpack_from(">BH", data, place + 1)
+        packets.append((channel, data[place + 4:place + 4 + length]))
+        place += 4 + length
+    video, sound = ([p for c, p in packets if c == channel] for channel in (2, 0))
+    seed("h264", "recorded-bunny", stream(0, video_payloads(first(video, 6000))))
+    seed("sound", "recorded-bunny", bytes([0, 2]) + b"".join(bytes([3]) + piece(p[12:]) for p in first(sound, 4000)))
+    # As the target describes them: video of type 96 on its first track, sound of type 97.
+    def described(channel, packet):
+        track = 0 if channel == 2 else 1
+        return b"\5" + piece(packet[:1] + bytes([packet[1] & 0x80 | 96 + track]) + packet[2:]) + bytes([track])
+    beginning = first(packets, 7000, lambda item: len(item[1]))
+    for kind in (0, 64):
+        seed("reception", f"recorded-bunny-{kind}", bytes([kind, 1, 0, 1]) + b"".join(
+            described(c, p) + b"\7\x14" for c, p in beginning))
+
+    answer = open(os.path.join(SHARED, "captures", "retina_bunny.describe.txt"), "rb").read()
+    head, body = answer.replace(b"\r\n", b"\n").split(b"\n\n", 1)
+    fields = dict(line.split(b": ", 1) for line in head.split(b"\n")[1:])
+    text = lambda field: b"\0" + piece(fields[field])
+    answers = b"\0\0\0\0" + b"\0\0\2" + b"\6" + text(b"Content-Base") + b"\1" + text(b"Session") + b"\0\1" + piece(body)
+    # Transport and Session in the answers to SETUP, and then that to PLAY.
+    answers += (b"\0\0\2\0\1\0\1" + text(b"Session") + b"\0") * 2 + b"\0\0\0\0" + b"\x09" * 4
+    seed("rtsp-client", "recorded-bunny", bytes([1, 0, 0, 0, 0]) + answers)
+    whole = answer.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
+    whole = whole.replace(b"Content-Length: 589", b"Content-Length: %d" % (len(whole) - whole.index(b"\r\n\r\n") - 4))
+    for cuts, how in ((WHOLE, ""), (b"\3\x07\xff\x30", "-cut")):
+        seed("rtsp-proxy", "recorded-bunny" + how, cuts + whole + data[:2000])
+
+
+parts = [packets, order, video, sound, descriptions, connections, headers, sessions, files, box]
+if os.path.isdir(SHARED):
+    parts += [vectors, recordings]
+for part in parts:
     part()

@@ -219,6 +219,65 @@ struct PublicationTests {
     }
   }
 
+  /// A codec of another package.
+  private static let other = VideoCodec(
+    name: "other", encodingName: "OTHER", decoderName: "other", otherFileEndings: [],
+    parameterSetTypes: [3, 4], unitType: { $0[0] },
+    packetization: VideoCodec.Packetization(
+      headerLength: 1, setParameters: ["sets"], fragmentIndicator: { [$0[0] | 0x40] }))
+
+  /// A key picture with these NAL units.
+  private static func keyPicture(of codec: VideoCodec, _ parts: [[UInt8]]) -> AccessUnit {
+    var bytes = ByteBuffer()
+    var units: [NALUnit] = []
+    for part in parts {
+      bytes.writeBytes([0, 0, 0, 1])
+      let head = NALUnitHead(of: ByteBuffer(bytes: part))
+      units.append(
+        NALUnit(offset: bytes.writerIndex, length: part.count, type: codec.type(of: head)))
+      bytes.writeBytes(part)
+    }
+    let arrival = Instant(nanoseconds: 0)
+    return AccessUnit(
+      codec: codec, bytes: bytes, units: units, time: MediaTime(ticks: 0, timescale: 90_000),
+      firstArrival: arrival, lastArrival: arrival, isRandomAccess: true)
+  }
+
+  @Test(
+    "parameter sets and fragments are of the codec, even of one that is not known here",
+    arguments: [
+      (
+        H264.codec, [[0x68, 1], [0x67, 2]], [0x65],
+        "packetization-mode=1;sprop-parameter-sets=ZwI=,aAE=", [0x7C, 0x85]
+      ),
+      (
+        H265.codec, [[0x44, 1], [0x42, 1], [0x40, 1]], [0x26, 1],
+        "sprop-vps=QAE=;sprop-sps=QgE=;sprop-pps=RAE=", [0x62, 1, 0x93]
+      ),
+      (other, [[3, 9]], [5], "sets=Awk=", [0x45, 0x85]),
+    ] as [(VideoCodec, [[UInt8]], [UInt8], String, [UInt8])])
+  func codecs(
+    codec: VideoCodec, sets: [[UInt8]], header: [UInt8], parameters: String, fragment: [UInt8]
+  ) throws {
+    let slice = header + [UInt8](repeating: 7, count: 900)
+    var publication = Self.publication()
+    var messages = try publication.messages(
+      for: .unit(Self.keyPicture(of: codec, sets + [slice])), limit: 512)
+    messages += try publication.finish(limit: 512)
+    #expect(Self.text(messages).contains("a=fmtp:96 \(parameters)\r\n"))
+    let payloads = try Self.media(messages).map { Array($0.payload.readableBytesView) }
+    #expect(Set(payloads.prefix(sets.count)) == Set(sets))
+    let first = try #require(payloads.dropFirst(sets.count).first)
+    #expect(Array(first.prefix(fragment.count)) == fragment)
+    #expect(first.dropFirst(fragment.count).allSatisfy { $0 == 7 })
+  }
+
+  @Test func picturesThatCannotGoInRTPAreRefused() {
+    let codec = VideoCodec(
+      name: "mine", encodingName: "MINE", decoderName: "mine", otherFileEndings: [])
+    #expect(throws: JetStreamError.unsupportedCodec("MINE")) { try PublishedVideo(codec) }
+  }
+
   @Test func soundWithoutAPayloadFormatIsRefused() {
     let codec = SoundCodec(name: "other", decoderName: "other")
     #expect(throws: JetStreamError.unsupportedCodec("other")) {

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// Servers that do what their scripts say, a file per case.
@@ -66,6 +67,46 @@ struct MisbehaviourTests {
       #expect(!text.contains("canary-4711"), "\(text)")
       #expect(!text.contains("\u{1B}"), "\(text)")
     }
+    try await server.stop()
+  }
+
+  @Test("no file has a name that the server says") func fileNames() async throws {
+    let script = try Script(
+      """
+      > DESCRIBE
+      < 200 OK
+        Content-Type: application/sdp
+        Content-Base: {base}/stream/
+        Content-Disposition: attachment; filename="../canary.mp4"
+        Server: ../canary.mp4
+        | v=0
+        | o=../canary.mp4 1 1 IN IP4 127.0.0.1
+        | s=../canary.mp4
+        | i=../canary.mp4
+        | t=0 0
+        | a=tool:../canary.mp4
+        | m=video 0 RTP/AVP 96
+        | i=../canary.mp4
+        | a=rtpmap:96 H264/90000
+        | a=fmtp:96 packetization-mode=1;sprop-parameter-sets={sets}
+        | a=label:../canary.mp4
+        | a=control:../canary.mp4
+      """)
+    let server = try await SocketServer.start(script)
+    let folder = try TemporaryFolder()
+    let place = folder.url("in")
+    try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
+    func file(_ name: String) -> String { place.appendingPathComponent(name).path }
+    let command = try Command.run(
+      Product.rtpRecv,
+      [script.source(port: server.port), "--rtsp-transport", "tcp", "-o", file("film-%H%M%S.mp4")]
+        + ["-o", file("frames.y4m"), "--stats", file("totals.jsonl")]
+        + ["--capture", file("all.pcapng")])
+    let paths = try FileManager.default.subpathsOfDirectory(atPath: folder.path).sorted()
+    #expect(
+      paths.map { $0.replacing(#/\d{6}/#, with: "TIME") } == [
+        "in", "in/all.pcapng", "in/film-TIME.mp4", "in/frames.y4m", "in/totals.jsonl",
+      ], "\(command.errors)")
     try await server.stop()
   }
 

@@ -37,7 +37,7 @@ struct CameraMetricsTests {
   func runs() async throws {
     let registry = MetricsRegistry()
     var metrics: CameraMetrics? = CameraMetrics(
-      camera: "front", clock: .recorded, factory: registry)
+      camera: "front", clock: .arrivals, factory: registry)
     let first = try await run(frames: 20, for: try #require(metrics))
     let second = try await run(frames: 10, for: try #require(metrics))
     let text = registry.text(as: .openMetrics)
@@ -61,7 +61,7 @@ struct CameraMetricsTests {
   @Test("a run that cannot begin has failed")
   func failure() async throws {
     let registry = MetricsRegistry()
-    let metrics = CameraMetrics(camera: "a", clock: .recorded, factory: registry)
+    let metrics = CameraMetrics(camera: "a", clock: .arrivals, factory: registry)
     let receiver = try Receiver(
       transport: ScriptedTransport(ScriptedTransport.Script(fault: TransportError.closed)),
       configuration: Receiver.Configuration())
@@ -74,7 +74,7 @@ struct CameraMetricsTests {
   func backends() async throws {
     let (ours, other) = (MetricsRegistry(), MetricsRegistry())
     let metrics = CameraMetrics(
-      camera: "a", clock: .recorded,
+      camera: "a", clock: .arrivals,
       factory: MultiplexMetricsHandler(factories: [ours, other]))
     _ = try await run(frames: 5, for: metrics)
     let text = other.text(as: .prometheus)
@@ -86,7 +86,7 @@ struct CameraMetricsTests {
   @Test("a camera from which nothing has come for ten seconds does not play")
   func silence() async throws {
     let metrics = CameraMetrics(
-      camera: "a", clock: .recorded, factory: MetricsRegistry())
+      camera: "a", clock: .arrivals, factory: MetricsRegistry())
     let status = try await run(frames: 5, for: metrics)
     let last = try #require(status.stream?.lastMedia)
     let states = [9, 11].map {
@@ -100,7 +100,7 @@ struct CameraMetricsTests {
   @Test("figures that come late are not counted in the next run")
   func late() async throws {
     let registry = MetricsRegistry()
-    let metrics = CameraMetrics(camera: "a", clock: .recorded, factory: registry)
+    let metrics = CameraMetrics(camera: "a", clock: .arrivals, factory: registry)
     let status = try await run(frames: 5, for: metrics)
     let (before, after) = (metrics.beginRun(), metrics.beginRun())
     let name = #"rtp_recv_received_packets_total{camera="a",media="video"}"#
@@ -146,7 +146,7 @@ struct CameraMetricsTests {
   @Test("names are those of Prometheus: the unit, and _total where something is counted")
   func names() async throws {
     let registry = MetricsRegistry()
-    let metrics = CameraMetrics(camera: "a", clock: .recorded, factory: registry)
+    let metrics = CameraMetrics(camera: "a", clock: .arrivals, factory: registry)
     _ = try await run(frames: 5, for: metrics)
     for line in registry.text(as: .prometheus).split(separator: "\n") {
       guard line.hasPrefix("# TYPE") else { continue }

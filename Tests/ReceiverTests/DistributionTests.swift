@@ -3,6 +3,7 @@ import Decode
 import Defragment
 import Foundation
 import NIOCore
+import NIOPosix
 import Outputs
 import RTPSend
 import RTPWire
@@ -29,6 +30,20 @@ struct DistributionTests {
     #expect(distribution.deliver(unit(0, isRandomAccess: true)))
     try await eventually("the decoder fails") { !distribution.statistics.failures.isEmpty }
     #expect(!distribution.deliver(unit(1, isRandomAccess: false)))
+    await distribution.finishDecoding(endsInGap: false)
+  }
+
+  /// A complete slice without parameter sets.
+  @Test func whoWaitsForTheDecoderIsToldWhatItIsDoneWith() async throws {
+    let distribution = Distribution(
+      configuration: Receiver.Configuration(), clock: .monotonic, outputs: [], end: { _ in })
+    let start = ContinuousClock.now
+    let patience = Duration.seconds(30)
+    #expect(distribution.deliver(unit(0, isRandomAccess: true)))
+    await distribution.decoding.wait(
+      notBefore: .zero, atMost: patience, on: MultiThreadedEventLoopGroup.singleton.next())
+    #expect(!distribution.statistics.failures.isEmpty)
+    #expect(ContinuousClock.now - start < patience)
     await distribution.finishDecoding(endsInGap: false)
   }
 

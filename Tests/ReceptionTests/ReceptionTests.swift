@@ -240,6 +240,22 @@ import Testing
     }
   }
 
+  /// RFC 3550 §6.2, with the headers of IP and UDP.
+  @Test("what is said takes a twentieth of what is heard at most", arguments: [0, 0.03])
+  func share(loss: Double) throws {
+    var impairments = Impairments()
+    impairments.loss = loss
+    var pair = try Pair(
+      sender: VirtualSender(units: 1500, seed: 1, answers: true, at: Self.start),
+      impairments: impairments)
+    pair.drive(for: .seconds(60))
+    let said = pair.sent.reduce(0) { $0 + $1.bytes.readableBytes + 28 }
+    let heard = pair.sender.units.reduce(0) { $0 + $1.readableBytes }
+    #expect(said > 0 && said * 20 < heard)
+    // Without requests, the same holds of speech at 8 kbit/s.
+    if loss == 0 { #expect(said * 20 < 60 * 1000) }
+  }
+
   @Test func nobodyIsToldAnythingWhoDidNotAskForIt() throws {
     var pair = try Pair(
       sender: VirtualSender(units: 250, seed: 1, at: Self.start), takesReports: false)

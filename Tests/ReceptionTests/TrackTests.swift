@@ -75,6 +75,22 @@ import Testing
     #expect(Set(pair.sent.map(\.track)) == [0, 1])
   }
 
+  /// Each second packet is 10 ms late, which are 480 ticks of 48 kHz.
+  @Test func theJitterOfATrackIsMeasuredByItsOwnClock() throws {
+    var pair = try Pair(
+      sender: VirtualSender(units: 250, seed: 1, at: Self.start),
+      describes: [Self.video, Self.audio])
+    for number in 0..<400 {
+      pair.receive(Self.sound(number), track: 1)
+      pair.drive(for: .milliseconds(number.isMultiple(of: 2) ? 30 : 10))
+    }
+    let tracks = pair.reception.status.tracks
+    try #require(tracks.count == 2)
+    #expect(tracks[1].clockRate == 48_000 && tracks[0].clockRate == 90_000)
+    #expect(abs(tracks[1].jitter - 0.010) < 0.0002, "\(tracks[1].jitter)")
+    #expect(tracks[1].reception.jitterSeconds == tracks[1].jitter)
+  }
+
   /// Some servers answer with channels 0 and 1 for each SETUP.
   @Test func reportsOnASharedChannelAreOfTheirSource() throws {
     var pair = try Self.play([Self.video, Self.audio], soundOn: 0)

@@ -158,9 +158,9 @@ struct CatalogueTests {
 
   @Test func aKeepAliveUponWhichTheServerHungUpIsNotSentAgain() {
     var earlier = TransportCounters()
-    earlier.fatalKeepAlives = ["GET_PARAMETER"]
+    earlier.rtsp.fatalKeepAlives = ["GET_PARAMETER"]
     var former = TransportCounters()
-    former.fatalKeepAlives = ["SET_PARAMETER"]
+    former.rtsp.fatalKeepAlives = ["SET_PARAMETER"]
     var options = TransportOptions()
     TransportKind.rtsp.learn(&options, former.added(to: earlier))
     #expect(options.rtsp.fatalKeepAlives == ["GET_PARAMETER", "SET_PARAMETER"])

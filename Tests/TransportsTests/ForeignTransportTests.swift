@@ -40,8 +40,14 @@ struct ForeignTransportTests {
   }
 
   @Test func theNextConnectionKnowsWhatTheFormerOneLearned() throws {
-    var former = TransportCounters()
+    var (former, latest) = (TransportCounters(), TransportCounters())
     former.delivered = 7
+    former[finding: Sightings.self].hawks = [40, 90]
+    latest[finding: Sightings.self].hawks = [300]
+    for (counters, hawks) in [(former, [40, 90]), (latest.added(to: former), [40, 90, 300])] {
+      let next = try catalogue.make(source: "pigeon://loft/7", after: counters, on: eventLoop)
+      #expect((next as? CarrierPigeon)?.plan.hawks == hawks)
+    }
     let transport = try catalogue.make(source: "pigeon://loft/7", after: former, on: eventLoop)
     #expect((transport as? CarrierPigeon)?.plan.altitude == 27)
     let first = try catalogue.make(source: "pigeon://loft/7", on: eventLoop)
@@ -122,9 +128,18 @@ struct ForeignTransportTests {
 private struct FlightPlan: TransportOption {
   /// Metres.
   var altitude = 20
+  /// Where hawks are, in metres.
+  var hawks: [Int] = []
 
   var files: [String] { altitude > 100 ? ["map"] : [] }
   var warnings: [String] { altitude > 100 ? ["there are hawks at \(altitude) m"] : [] }
+}
+
+private struct Sightings: TransportFinding {
+  /// In metres.
+  var hawks: [Int] = []
+
+  func joined(after earlier: Sightings) -> Sightings { Sightings(hawks: earlier.hawks + hawks) }
 }
 
 extension TransportCounter {
@@ -174,6 +189,7 @@ extension TransportKind {
     ]
     kind.learn = { options, former in
       options[FlightPlan.self].altitude += Int(former.delivered)
+      options[FlightPlan.self].hawks = former[finding: Sightings.self].hawks
     }
     kind.recognizes = { file, _ in file.beginning.readableBytesView.starts(with: "coo".utf8) }
     return kind

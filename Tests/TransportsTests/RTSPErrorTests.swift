@@ -32,9 +32,18 @@ struct RTSPErrorTests {
     #expect(!text.contains("\u{202E}"))
   }
 
-  @Test func whereThePathOfACameraIsFoundIsSaid() {
+  @Test func whereThePathOfACameraIsFoundIsAdvised() {
     let error = RTSPError.refused(method: "DESCRIBE", status: 404, reason: "Not Found")
-    #expect("\(error)".hasSuffix("ONVIF, 'rtp-recv onvif://HOST --list' shows it"))
+    #expect("\(error)".hasSuffix("with 404 Not Found; check the path in the URL"))
+    #expect(error.advice == .paths)
+    #expect(RTSPError.refused(method: "DESCRIBE", status: 410, reason: "Gone").advice == nil)
+  }
+
+  @Test(arguments: [403, 407])
+  func whoIsNotAllowedInHasTheStatusOfARefusedLogin(status: Int) {
+    let error = RTSPError.refused(method: "DESCRIBE", status: status, reason: "")
+    #expect(error.fault == .login)
+    #expect(error.outcome == .credentials)
   }
 
   @Test func anAddressIsNamedWithoutTheUserInIt() {

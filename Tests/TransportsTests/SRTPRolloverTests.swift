@@ -83,6 +83,28 @@ struct SRTPRolloverTests {
     #expect(session.take(try stream.next(), at: 60).isPassed)
   }
 
+  /// Its counter was one of those to be tried, before the source went on.
+  @Test("A packet of a former cycle that is sent again, where a counter was searched for before")
+  func replayBehindASearch() throws {
+    var stream = try Stream()
+    var session = try SRTPSession(stream.sender.key)
+    #expect(session.take(try stream.next()).isPassed)
+    let forged = try ProtectingSender(srtpKey(seed: 2)).protect(rtp(1, payload: 20))
+    #expect(session.take(forged, at: 2) == .authenticationFailed)
+    var recorded: [ByteBuffer] = []
+    for _ in 0..<160 {
+      try stream.skip(30_000)
+      let packet = try stream.next()
+      #expect(session.take(packet, at: 2).isPassed)
+      recorded.append(packet)
+    }
+    // The search had come to the 65th counter, and these have the next ones.
+    for (place, packet) in recorded.suffix(16).enumerated() {
+      #expect(!session.take(packet, at: Double(10 + 2 * place)).isPassed)
+    }
+    #expect(session.take(try stream.next(), at: 60).isPassed)
+  }
+
   @Test("A report that is sent again", arguments: [SRTPSuite.aesCM128SHA1Tag80, .aesGCM128])
   func replayedReport(_ suite: SRTPSuite) throws {
     let sender = try ProtectingSender(srtpKey(suite))

@@ -127,6 +127,24 @@ struct ServerURLTests {
     #expect(throws: fault) { try ServerURL.parse(text) }
   }
 
+  /// What the first was given, and whether the second gets it over HTTP.
+  @Test(
+    arguments: [
+      ("http://camera/", "http://camera/hd", true), ("http://camera/", "https://camera/", true),
+      ("http://Camera:80/", "https://camera:443/", true),
+      ("https://camera/", "http://camera/", false), ("http://camera/", "https://other/", false),
+      ("http://camera/", "http://camera:8080/", false),
+      ("http://camera/", "https://camera:8443/", false),
+      ("http://camera:8080/", "https://camera/", false),
+    ]
+  )
+  func aPasswordFollowsItsHostToTLSAtTheUsualPorts(
+    given: String, target: String, isSent: Bool
+  ) throws {
+    let origin = try ServerURL(parsing: given, as: .http)
+    #expect(try ServerURL(parsing: target, as: .http).takesCredentials(of: origin) == isSent)
+  }
+
   @Test func aURLHasALimit() throws {
     let fits = "rtsp://h/" + String(repeating: "a", count: 4096 - 9)
     #expect(try ServerURL(parsing: fits).path.count == 4096 - 8)

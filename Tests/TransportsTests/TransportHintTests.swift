@@ -153,11 +153,21 @@ struct TransportHintTests {
   @Test(arguments: ["rtsp://camera/live", "rtsps://camera/live", "onvif://camera"])
   func ofAServerThatDoesNotAnswer(source: String) throws {
     #expect(
-      try hints(source, .silence) { $0.unanswered = "DESCRIBE" } == [
+      try hints(source, .silence) { $0.rtsp.unanswered = "DESCRIBE" } == [
         "the connection stands, but the server has not answered DESCRIBE; "
           + "check that it speaks RTSP on this port, or restart it"
       ])
     #expect(try hints(source, .silence).isEmpty)
+  }
+
+  @Test(
+    "what makes no sense may be encrypted, unless there is a key",
+    arguments: ["udp://camera:5004", "http://camera/live", "-"])
+  func ofNonsense(source: String) throws {
+    #expect(
+      try hints(source, .nonsense)
+        == ["give the key of SRTP with --srtp-key-file if they are encrypted"])
+    #expect(try hints(source, .nonsense) { $0.srtp = SRTPCounters() }.isEmpty)
   }
 
   @Test(

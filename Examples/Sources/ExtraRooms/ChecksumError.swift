@@ -10,7 +10,10 @@ public enum ChecksumError: OutputFault {
   public func words(about output: String) -> String {
     switch self {
     case .deepSamples(let bits):
-      "\(output): checksums are of samples of 8 bits, but these have \(bits); try --format yuv"
+      "\(output): checksums are of samples of 8 bits, but these have \(bits)"
     }
   }
+
+  /// What holds all samples does it too.
+  public var advice: OutputAdvice? { .plainSamples }
 }

@@ -12,7 +12,12 @@ public enum H264 {
     codecsParameter: { codecsParameter(of: $0) },
     parameterSetNames: { parameterSetNames(of: $0) },
     withoutReordering: { withoutReordering($0) },
-    unitType: { type(of: $0) }, unitName: { NALUnitType(rawValue: $0)?.name })
+    unitType: { type(of: $0) }, unitName: { NALUnitType(rawValue: $0)?.name },
+    // RFC 6184 §5.8, §8.1.
+    packetization: VideoCodec.Packetization(
+      headerLength: 1, setParameters: ["sprop-parameter-sets"],
+      otherParameters: ["packetization-mode=1"],
+      fragmentIndicator: { [$0[0] & 0xE0 | 28] }))
 
   /// `nal_unit_type` (table 7-1).
   public enum NALUnitType: UInt8, Sendable, Hashable, CaseIterable {

@@ -13,7 +13,11 @@ public enum H265 {
     codecsParameter: { codecsParameter(of: $0) },
     parameterSetNames: { parameterSetNames(of: $0) },
     withoutReordering: { withoutReordering($0) },
-    unitType: { type(of: $0) }, unitName: { NALUnitType(rawValue: $0)?.name })
+    unitType: { type(of: $0) }, unitName: { NALUnitType(rawValue: $0)?.name },
+    // RFC 7798 §4.4.3, §7.1.
+    packetization: VideoCodec.Packetization(
+      headerLength: 2, setParameters: ["sprop-vps", "sprop-sps", "sprop-pps"],
+      fragmentIndicator: { [$0[0] & 0x81 | (49 << 1), $0[1]] }))
 
   /// `nal_unit_type` (table 7-1).
   public enum NALUnitType: UInt8, Sendable, Hashable, CaseIterable {

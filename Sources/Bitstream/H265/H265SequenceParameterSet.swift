@@ -170,7 +170,7 @@ extension H265 {
             continue
           }
           if size > 1 { _ = try reader.signed() }
-          for _ in 0..<min(64, 1 << (4 + size << 1)) { _ = try reader.signed() }
+          for _ in 0..<min(64, 1 << (4 + (size << 1))) { _ = try reader.signed() }
         }
       }
     }

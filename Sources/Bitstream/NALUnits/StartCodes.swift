@@ -40,18 +40,18 @@ extension ByteBuffer {
   /// Whether two zeros in a row begin at one of the first 64 positions; reads 65 bytes.
   @inline(__always)
   private static func hasTwoZeros(_ start: UnsafeRawPointer) -> Bool {
-    // Sixteen bytes at a time; comparisons of vectors would not become single instructions.
-    typealias Vector = SIMD2<UInt64>
-    let ones = Vector(repeating: 0x0101_0101_0101_0101)
-    var borrows = Vector.zero
-    for offset in stride(from: 0, to: 64, by: MemoryLayout<Vector>.size) {
-      let here = unsafe start.loadUnaligned(fromByteOffset: offset, as: Vector.self)
-      let next = unsafe start.loadUnaligned(fromByteOffset: offset + 1, as: Vector.self)
+    // The compiler makes vectors of these. Of the operations on Swift's own, some become single
+    // instructions and others do not, and to mix them costs shuffles.
+    let ones: UInt64 = 0x0101_0101_0101_0101
+    var borrows: UInt64 = 0
+    for offset in stride(from: 0, to: 64, by: MemoryLayout<UInt64>.size) {
+      let here = unsafe start.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
+      let next = unsafe start.loadUnaligned(fromByteOffset: offset + 1, as: UInt64.self)
       // A byte is zero in both if subtracting 1 borrows into a high bit that was not set.
       let both = here | next
       borrows |= (both &- ones) & ~both
     }
-    return (borrows.x | borrows.y) & 0x8080_8080_8080_8080 != 0
+    return borrows & 0x8080_8080_8080_8080 != 0
   }
 }
 

@@ -6,6 +6,7 @@ import Outputs
 import RTPWire
 import Receiver
 import Serving
+import Transports
 
 /// Runs the cameras of a file, and follows its changes.
 actor Fleet {
@@ -285,7 +286,8 @@ actor Fleet {
     if let cluster {
       cluster.member.replaceRows(by: plan.rows)
       metrics.noteReload(isGood: true)
-      return StandardError.say("read \(path) again: the cluster has \(plan.rows.count) cameras")
+      return StandardError.say(
+        "read \(path) again: the cluster has \(plan.rows.count.counted("camera"))")
     }
     let kept = cameras.filter { camera in plan.cameras.contains { $0.isSame(as: camera.plan) } }
     let ending = cameras.filter { camera in !kept.contains { $0 === camera } }

@@ -132,7 +132,7 @@ final class FleetCamera: Sendable {
         return nil
       }
     } catch {
-      StandardError.say(.error(RTPRecv.message(for: error) + "; it is tried again"))
+      StandardError.say(.error(RTPRecv.explanation(of: error) + "; it is tried again"))
       return .failed
     }
   }

@@ -161,7 +161,7 @@ struct FleetPlan: Sendable {
         guard let option = noted.option, defaults.contains(option) else {
           // Words are made as they are asked for, and a fleet has keys where others have options.
           throw CommandLineSecrets.$ofCamera.withValue(all) {
-            ValidationError(RTPRecv.message(for: error))
+            ValidationError(RTPRecv.explanation(of: error))
           }
         }
         useless.insert(option)

@@ -70,8 +70,8 @@ public enum OutputError: OutputFault, Hashable {
     case .readerGone:
       "the reader of \(output) has gone away"
     case .formatChanged(let from, let to):
-      "\(output) is a pipe and cannot change its format: the pictures went from \(from.words) to "
-        + "\(to.words); try --scale-to-first, or write a file"
+      "\(output) is a pipe and cannot change its format: "
+        + "the pictures went from \(from.words) to \(to.words)"
     case .cannotOpen(let path, let number):
       "\(output) cannot be opened: "
         + WriteFailure.cannotOpen(errno: number).reason(opening: path)
@@ -84,7 +84,7 @@ public enum OutputError: OutputFault, Hashable {
     case .diskTooSlow:
       "\(output) may lack its end: the disk did not store it in time"
     case .unsupportedPixelFormat(let format):
-      "\(output): its format cannot hold pictures of \(format); try --format yuv"
+      "\(output): its format cannot hold pictures of \(format)"
     case .wrongCodec(let expected, let found):
       "\(output) is to be \(expected.encodingName), but \(found.encodingName) came; "
         + "try a name that ends in .\(found.name)"
@@ -95,10 +95,18 @@ public enum OutputError: OutputFault, Hashable {
     case .soundChanged(let from, let to):
       "\(output) cannot change its format: the sound went from \(from) to \(to)"
     case .noIntactPicture(let count):
-      "\(output): no picture of \(count) was intact; --on-loss skip waits for one, and --on-loss "
-        + "conceal takes any"
+      "\(output): no picture of \(count) was intact"
     case .failed(let reason):
       "\(output): \(reason)"
+    }
+  }
+
+  public var advice: OutputAdvice? {
+    switch self {
+    case .formatChanged: .steadySize
+    case .unsupportedPixelFormat: .plainSamples
+    case .noIntactPicture: .damagedPictures
+    default: nil
     }
   }
 

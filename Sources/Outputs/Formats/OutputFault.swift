@@ -10,12 +10,29 @@ public protocol OutputFault: Error, CustomStringConvertible {
 
   /// What happened and what to try, in one line; `output` is what a person calls the output.
   func words(about output: String) -> String
+
+  /// What else may help, for which a program has words of its own; `nil` if there is nothing.
+  var advice: OutputAdvice? { get }
 }
 
 extension OutputFault {
   public var outcome: OutputOutcome { .cannotWrite }
 
   public var description: String { words(about: "the output") }
+
+  public var advice: OutputAdvice? { nil }
+}
+
+/// What may help against an error of an output, if the program at hand has an option for it.
+public enum OutputAdvice: Sendable, Hashable {
+  /// Keep the size of the first pictures, or write a file instead of a pipe.
+  case steadySize
+  /// Write samples in a format that holds them all.
+  case plainSamples
+  /// Wait for an intact picture, or take any.
+  case damagedPictures
+  /// Make the pictures smaller.
+  case smallerPictures
 }
 
 /// What an error means for an output, in terms of exit statuses.

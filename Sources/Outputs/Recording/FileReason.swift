@@ -27,7 +27,7 @@ public enum FileReason: String, Sendable, Hashable, CaseIterable {
     case .clock: "the sender's clock leapt"
     case .outage: "nothing came for some time"
     case .clockSet: "the clock of this machine was set"
-    case .time: "the file is as long as --segment says"
+    case .time: "the file is as long as files are to be"
     case .reordering: "the stream reorders pictures further than it had said or shown"
     case .track: "another track came"
     }

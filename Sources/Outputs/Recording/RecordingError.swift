@@ -56,6 +56,10 @@ public enum RecordingError: OutputFault, Hashable {
     }
   }
 
+  public var advice: OutputAdvice? {
+    if case .incomplete(_, let error) = self { error.advice } else { nil }
+  }
+
   /// That libavformat refuses a file.
   static func refusal(_ container: String, _ reason: String) -> String {
     "libavformat cannot write this stream as \(container): \(reason)"

@@ -15,8 +15,8 @@ public struct WallClock: Sendable {
   /// This machine's clock, for streams that are received now.
   public static let system = WallClock { UTC.lead }
 
-  /// For recordings of packets, whose arrivals are UTC.
-  public static let recorded = WallClock(isLive: false) { 0 }
+  /// That of the arrivals themselves, for recordings of packets, whose arrivals are UTC.
+  public static let arrivals = WallClock(isLive: false) { 0 }
 
   /// When something arrived, by what the clock says now.
   package func time(of arrival: Instant) -> WallClockTime {

@@ -34,7 +34,9 @@ public enum RingError: OutputFault, Hashable {
         + WriteFailure.cannotOpen(errno: number).reason(opening: path)
     case .noMemory(let bytes, let number):
       "\(output): there is no memory for a ring of \(bytes >> 20) MiB: "
-        + "\(unsafe String(cString: strerror(number))); try a smaller --size"
+        + OutputError.reason(number)
     }
   }
+
+  public var advice: OutputAdvice? { if case .noMemory = self { .smallerPictures } else { nil } }
 }

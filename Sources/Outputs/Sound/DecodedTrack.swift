@@ -66,9 +66,11 @@ struct DecodedTrack {
       shape = found
       return
     }
-    throw .soundChanged(
-      from: "\(shape.rate) Hz, \(shape.channels) channels",
-      to: "\(found.rate) Hz, \(found.channels) channels")
+    throw .soundChanged(from: Self.words(for: shape), to: Self.words(for: found))
+  }
+
+  private static func words(for shape: (rate: Int, channels: Int)) -> String {
+    "\(shape.rate) Hz, \(shape.channels) channel\(shape.channels == 1 ? "" : "s")"
   }
 
   /// `count` samples of silence, in pieces that share their memory.

@@ -121,16 +121,14 @@ extension RTPProcessor {
   ///
   /// Its RTCP is ignored: it has the SSRC of the media, so its clock, packet counts and goodbye
   /// would be mistaken for the media's.
-  mutating func receiveRetransmission(
-    inSessionOfItsOwn bytes: ByteBuffer, at arrival: Instant
-  ) -> PacketOutcome {
-    guard !RTCPPacket.recognizes(bytes) else {
+  mutating func receiveRetransmission(inSessionOfItsOwn datagram: Datagram) -> PacketOutcome {
+    guard !datagram.isControl else {
       statistics.control += 1
       return .control
     }
     let packet: RTPPacket
     do {
-      packet = try RTPPacket(parsing: bytes)
+      packet = try datagram.packet()
     } catch {
       statistics.malformed += 1
       return .malformed(error)
@@ -140,7 +138,7 @@ extension RTPProcessor {
       statistics.noteIgnored(payloadType: packet.payloadType)
       return .ignoredPayloadType
     }
-    return receiveRetransmission(packet, of: format, at: arrival)
+    return receiveRetransmission(packet, of: format, at: datagram.arrival)
   }
 
   /// Processes a packet that repeats another (RFC 4588 §4).

@@ -1,3 +1,5 @@
+internal import BlockingIO
+
 extension DeclaredOption {
   /// The options of HTTP progressive.
   static let ofHTTP: [DeclaredOption] = [
@@ -5,6 +7,10 @@ extension DeclaredOption {
       "http-proxy", valueName: "url",
       help: "The proxy, as http://HOST:PORT. Variables of the environment are not used.",
       in: .http,
-      apply: { value, options in options.http.proxy = value })
+      apply: { value, options in
+        // A password of the proxy is in it.
+        if value.contains("@") { Secret.forbidCoreDumps() }
+        options.http.proxy = value
+      })
   ]
 }

@@ -55,8 +55,7 @@ extension HTTPError: CustomStringConvertible {
   public var description: String {
     switch self {
     case .credentialsMissing:
-      return "the server wants a user name and a password; "
-        + "give them with --user and --password-file, or in the URL"
+      return "the server wants a user name and a password"
     case .credentialsRefused:
       return "the server refuses the user name or the password; check both"
     case .credentialsNotForwarded(let address):
@@ -169,7 +168,7 @@ extension HTTPError: TransportFault {
     }
   }
 
-  public var asksForLogin: Bool { if case .credentialsMissing = self { true } else { false } }
+  public var advice: TransportAdvice? { self == .credentialsMissing ? .login : nil }
 
   public var outcome: TransportOutcome? {
     switch self {

@@ -57,6 +57,7 @@ struct ONVIFDialogue: Sendable {
   private let purpose: Purpose
   private let credentials: Credentials?
   private let lowerTransport: RTSPConfiguration.LowerTransport
+  private let media: MediaChoice
   private var randomness: any RandomNumberGenerator & Sendable
   private var login: Login
   private var question = Question.clock
@@ -66,15 +67,18 @@ struct ONVIFDialogue: Sendable {
   /// How far the camera's clock is ahead of this machine's, in seconds; `nil` until it is known.
   private(set) var clockOffset: Int?
 
-  /// Begins a dialogue, in which the first request asks for the camera's clock.
+  /// Begins a dialogue, in which the first request asks for the camera's clock; `media` says what
+  /// can be received.
   init(
     for purpose: Purpose, credentials: Credentials?,
     lowerTransport: RTSPConfiguration.LowerTransport = .automatic,
+    media: MediaChoice = MediaChoice(),
     randomness: any RandomNumberGenerator & Sendable
   ) {
     self.purpose = purpose
     self.credentials = credentials
     self.lowerTransport = lowerTransport
+    self.media = media
     self.randomness = randomness
     login = credentials == nil ? .none : .token
   }
@@ -234,7 +238,8 @@ struct ONVIFDialogue: Sendable {
     }
     switch purpose {
     // Some cameras say in Media 2 nothing of encodings.
-    case .play(nil) where ONVIFProfile.usable(in: profiles).isEmpty && services.count > 1:
+    case .play(nil)
+    where ONVIFProfile.usable(in: profiles, by: media).isEmpty && services.count > 1:
       services.removeFirst()
     case .play(let choice): question = .stream(try index(for: choice))
     case .list: question = .stream(0)
@@ -257,7 +262,7 @@ struct ONVIFDialogue: Sendable {
       }
       return number
     case nil:
-      let best = ONVIFProfile.usable(in: profiles).first
+      let best = ONVIFProfile.usable(in: profiles, by: media).first
       guard let best, let index = profiles.firstIndex(of: best) else {
         throw .noUsableProfile(encodings: Set(profiles.compactMap(\.video)).sorted())
       }

@@ -32,8 +32,7 @@ extension ONVIFError: CustomStringConvertible {
   public var description: String {
     switch self {
     case .credentialsMissing:
-      return "the camera wants a user name and a password; "
-        + "give them with --user and --password-file, or in the URL"
+      return "the camera wants a user name and a password"
     case .credentialsRefused:
       return "the camera refuses the user name or the password; check both, and whether this user "
         + "may use ONVIF, which has users of its own in many cameras"
@@ -54,8 +53,7 @@ extension ONVIFError: CustomStringConvertible {
     case .tooSlow(let seconds):
       return "the camera did not say within \(seconds) s where its stream is; it is overloaded"
     case .noSuchProfile(let name, let known):
-      return "the camera has no profile '\(name.printable)'; there are \(Self.list(known)), and "
-        + "--list shows them"
+      return "the camera has no profile '\(name.printable)'; there are \(Self.list(known))"
     case .noUsableProfile(let encodings):
       return "the camera has no profile with H.264 or H.265 (\(Self.list(encodings))); switch the "
         + "encoding of one in its settings"
@@ -88,7 +86,13 @@ extension ONVIFError: TransportFault {
     }
   }
 
-  public var asksForLogin: Bool { self == .credentialsMissing }
+  public var advice: TransportAdvice? {
+    switch self {
+    case .credentialsMissing: .login
+    case .noSuchProfile: .profiles
+    default: nil
+    }
+  }
 
   public var outcome: TransportOutcome? {
     switch self {

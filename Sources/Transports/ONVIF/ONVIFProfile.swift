@@ -48,11 +48,20 @@ struct ONVIFProfile: Sendable, Hashable {
       .prefix(maximumCount).map(\.self)
   }
 
-  /// Profiles whose video may be received: of the encodings that are known, then those of which
-  /// nothing is said.
-  static func usable(in profiles: [ONVIFProfile]) -> [ONVIFProfile] {
-    profiles.filter { ["H264", "H265"].contains($0.video) }
-      + profiles.filter { $0.video == "" || $0.video == nil && $0.sound == nil }
+  /// Profiles whose video may be received: of the encodings that are known by `choice`, then those
+  /// of which nothing is said, and then all others, unless the choice is of certain encodings.
+  static func usable(in profiles: [ONVIFProfile], by choice: MediaChoice) -> [ONVIFProfile] {
+    let encodings = choice.encodings.isEmpty ? choice.knownEncodings : choice.encodings
+    var (known, unsaid, others): ([ONVIFProfile], [ONVIFProfile], [ONVIFProfile]) = ([], [], [])
+    for profile in profiles {
+      switch profile.video {
+      case let video? where encodings.contains(video): known.append(profile)
+      case ""?: unsaid.append(profile)
+      case nil: if profile.sound == nil { unsaid.append(profile) }
+      default: others.append(profile)
+      }
+    }
+    return known + unsaid + (choice.encodings.isEmpty ? others : [])
   }
 
   /// Whether it is the one that a person calls `text`.

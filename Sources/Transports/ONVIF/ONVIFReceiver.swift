@@ -53,7 +53,7 @@ final class ONVIFReceiver: PacketReceiver {
     redirections = Redirections(from: device)
     dialogue = ONVIFDialogue(
       for: purpose, credentials: credentials, lowerTransport: configuration.lowerTransport,
-      randomness: SystemRandomNumberGenerator())
+      media: configuration.formats, randomness: SystemRandomNumberGenerator())
     if device.isSecure, let remark = configuration.tls.remark { count.note(remark) }
   }
 

@@ -18,7 +18,7 @@ public final class ONVIFTransport: RTPTransport {
   /// Makes a transport without opening anything; credentials in the URL override configured ones.
   ///
   /// The profile is the one that the URL's path names, or else that of `number`, counted from 0, or
-  /// else the first with H.264 or H.265.
+  /// else the first that can be received, by the ``MediaChoice`` of a catalogue.
   ///
   /// - Throws: ``TransportError/source(_:_:)`` when `source` is not the URL of a camera.
   public init(

@@ -14,7 +14,7 @@ final class RTSPConnection: ChannelInboundHandler {
   /// What the owner is told; all are called on the event loop.
   struct Owner {
     var opened: (Instant) -> Void
-    var element: (RTSPElement, Instant) -> Void
+    var element: (consuming RTSPElement, Instant) -> Void
     /// All elements of a read have been reported.
     var readCompleted: (Instant) -> Void
     /// The bytes cannot be understood; only the end is reported after this.
@@ -218,11 +218,11 @@ final class RTSPConnection: ChannelInboundHandler {
     tell(take)
   }
 
-  private func tell(_ take: (RTSPElement, Instant) -> Void) {
+  private func tell(_ take: (consuming RTSPElement, Instant) -> Void) {
     do throws(RTSPError) {
       // The owner may close or hold the connection at any element.
       while owner != nil, !isHeld, let element = try input.next(at: arrival) {
-        take(element, arrival)
+        take(consume element, arrival)
       }
     } catch {
       fail(error, at: arrival)

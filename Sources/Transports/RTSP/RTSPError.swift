@@ -56,8 +56,7 @@ extension RTSPError: CustomStringConvertible {
   public var description: String {
     switch self {
     case .credentialsMissing(let realm):
-      return "the server wants a user name and a password for '\(realm.printable)'; "
-        + "give them with --user and --password-file, or in the URL"
+      return "the server wants a user name and a password for '\(realm.printable)'"
     case .credentialsRefused(let realm):
       return "the server refuses the user name or the password for '\(realm.printable)'; "
         + "check both, and wait a while, because many cameras lock an account after a few attempts"
@@ -93,7 +92,7 @@ extension RTSPError: CustomStringConvertible {
       return "the server redirects to '\(ServerURL.withoutUser(address))', which is not followed "
         + "from here; if that address is right, use it as the source"
     case .framingLost(let skipped):
-      let count = skipped > 0 ? " (\(skipped) bytes skipped)" : ""
+      let count = skipped > 0 ? " (\(skipped.counted("byte")) skipped)" : ""
       return "the server does not send RTSP\(count); "
         + "check the port, and whether it wants rtsps://"
     case .stalled(let part, let seconds):
@@ -117,12 +116,11 @@ extension RTSPError: CustomStringConvertible {
     case .emptyDescription:
       return "the server describes no streams at this address; check the path in the URL"
     case .noVideo:
-      return "the server describes no video; --list shows what there is"
+      return "the server describes no video"
     case .noSuchStream(let number):
-      return "the server describes no stream \(number); --list shows what there is"
+      return "the server describes no stream \(number)"
     case .noKnownMedia:
-      return "the server describes no video, and no sound whose coding is known here; "
-        + "--list shows what there is"
+      return "the server describes no video, and no sound whose coding is known here"
     case .unsupportedProfile(let profile) where profile.uppercased().hasPrefix("MP2T"):
       return "the stream is MPEG-TS, which cannot be received; have the server put each stream "
         + "into RTP by itself"
@@ -143,10 +141,7 @@ extension RTSPError: CustomStringConvertible {
     switch status {
     case 400, 451: return "\(answer); check the URL"
     case 403, 407: return "\(answer); this user, or this network, is not allowed in"
-    case 404:
-      return "\(answer); check the path in the URL; of a camera that speaks ONVIF, "
-        + "'rtp-recv onvif://HOST --list' shows it"
-    case 410: return "\(answer); check the path in the URL"
+    case 404, 410: return "\(answer); check the path in the URL"
     case 463:
       // Key management failure (RFC 4567): Axis cameras want the keys of SRTP in SETUP.
       return "\(answer); switch SRTP off in the camera, and use rtsps://, which encrypts all of it"
@@ -164,8 +159,9 @@ extension RTSPError: TransportFault {
       .redirectedTooOften, .redirectRefused, .noSuchStream, .unsupportedProfile,
       .deliveryRefused, .notTunnelled:
       .permanent
-    // A server that answers 403 (RFC 2326 §11.3.4) does not want another request soon.
-    case .credentialsRefused, .refused(_, 403, _): .login
+    // A server that answers 403 (RFC 2326 §11.3.4), or 407 for a proxy, does not want another
+    // request soon.
+    case .credentialsRefused, .refused(_, 403, _), .refused(_, 407, _): .login
     // A camera that is starting may not know its paths or describe its video for a while.
     case .refused, .connectTimedOut, .noResponse, .noMedia, .mediaStopped, .framingLost, .stalled,
       .messageTooLarge, .invalidLength, .connectionClosed, .brokenOff, .sessionDescription,
@@ -174,12 +170,19 @@ extension RTSPError: TransportFault {
     }
   }
 
-  public var asksForLogin: Bool { if case .credentialsMissing = self { true } else { false } }
+  public var advice: TransportAdvice? {
+    switch self {
+    case .credentialsMissing: .login
+    case .noVideo, .noSuchStream, .noKnownMedia: .streams
+    case .refused(_, 404, _): .paths
+    default: nil
+    }
+  }
 
   public var outcome: TransportOutcome? {
     switch self {
     case .credentialsMissing, .credentialsRefused, .credentialsNotForwarded,
-      .authenticationUnsupported, .refused(_, 403, _):
+      .authenticationUnsupported, .refused(_, 403, _), .refused(_, 407, _):
       .credentials
     case .redirectedTooOften, .redirectRefused: .redirectRefused
     case .noSuchStream, .noVideo, .noKnownMedia, .emptyDescription, .refused(_, 404, _):

@@ -81,14 +81,14 @@ struct RTSPInput: Sendable {
     let skippedBefore = skippedInARow
     repeat {
       repeat {
-        var element = takeFrame()
-        if element == nil { element = try takeMessage() }
-        if let element {
-          wait = nil
-          skippedInARow = 0
-          disorderSince = nil
-          hasElements = true
-          return element
+        // Not compared with `nil`, because that copies an element, which is `Hashable`.
+        if let frame = takeFrame() {
+          noteElement()
+          return frame
+        }
+        if let message = try takeMessage() {
+          noteElement()
+          return message
         }
       } while try findOrder()
       try noteDisorder(at: now, isMore: skippedInARow > skippedBefore)
@@ -96,6 +96,13 @@ struct RTSPInput: Sendable {
     // The next read can then have the same storage.
     if unread.readableBytes == 0 { unread = ByteBuffer() }
     return nil
+  }
+
+  private mutating func noteElement() {
+    wait = nil
+    skippedInARow = 0
+    disorderSince = nil
+    hasElements = true
   }
 
   // MARK: Frames

@@ -101,8 +101,8 @@ final class RTSPReceiver: PacketReceiver {
     var counters = count
     counters.skippedBytes += connection?.skipped ?? 0
     counters.hasUsedDigest = session.authenticator.hasSeenDigest
-    counters.impatience = session.wasImpatient.map { $0 ? 1 : 0 }
-    counters.unanswered = session.exchanges.unanswered
+    counters.rtsp.impatience = session.wasImpatient.map { $0 ? 1 : 0 }
+    counters.rtsp.unanswered = session.exchanges.unanswered
     for (media, ports) in ports {
       if let receiver = ports.receiver {
         counters.add(receiver.counters, isFirst: media == selected)
@@ -148,7 +148,7 @@ final class RTSPReceiver: PacketReceiver {
       switch diagnostic {
       // Also where the other way never gets as far as to play.
       case .udpSilent: count.carriage = .tcp
-      case .closedUponKeepAlive(let method): count.fatalKeepAlives.insert(method)
+      case .closedUponKeepAlive(let method): count.rtsp.fatalKeepAlives.insert(method)
       default: break
       }
       count.note(TransportDiagnostic(diagnostic.description, weight: diagnostic.weight))
@@ -281,12 +281,14 @@ final class RTSPReceiver: PacketReceiver {
 
   // MARK: Media
 
-  private func receive(_ element: RTSPElement, at now: Instant) {
-    switch element {
+  private func receive(_ element: consuming RTSPElement, at now: Instant) {
+    switch consume element {
     case .frame(let channel, let bytes):
       switch session.route(channel: channel, at: now) {
       case .deliver(let kind, let track):
-        deliver(Datagram(bytes: bytes, arrival: now, channel: kind, track: track))
+        // As an argument it would be copied, and the first one destroyed.
+        let datagram = Datagram(bytes: bytes, arrival: now, channel: kind, track: track)
+        deliver(consume datagram)
       case .unwanted: count.unwanted += 1
       case .unassigned: count.unassigned += 1
       }

@@ -37,6 +37,8 @@ extension RTSPSession {
 
     /// Notes a packet of the selected stream, which begins anew behind a pause longer than that.
     mutating func noteMedia(at now: Instant, longestPause: Duration?) {
+      // All frames of a read have one time, and arithmetic on `Duration` takes long for each.
+      if now == lastMedia { return }
       if let lastMedia, let longestPause, lastMedia.duration(to: now) > longestPause { begun = nil }
       begun = begun ?? now
       lastMedia = now

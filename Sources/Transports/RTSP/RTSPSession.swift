@@ -200,9 +200,20 @@ struct RTSPSession: Sendable {
   // MARK: Time
 
   /// When ``wake(at:)`` must be called at the latest.
+  ///
+  /// It changes nothing; but if it could not, each read would copy the session to ask.
   var deadline: Instant? {
-    let waits = [connectionDeadline, exchanges.deadline, mediaDeadline?.instant, keepAliveDue]
-    return phase == .ended ? nil : waits.compactMap(\.self).min()
+    mutating get {
+      guard phase != .ended else { return nil }
+      var due = connectionDeadline
+      func consider(_ wait: Instant?) {
+        if let wait { due = min(due ?? wait, wait) }
+      }
+      consider(exchanges.deadline)
+      consider(mediaDeadline?.instant)
+      consider(keepAliveDue)
+      return due
+    }
   }
 
   mutating func wake(at now: Instant) {

@@ -122,8 +122,8 @@ extension TransportKind {
         options.rtsp.lowerTransport = .tcp
       }
       if former.hasUsedDigest { options.rtsp.allowsBasic = false }
-      options.rtsp.fatalKeepAlives.formUnion(former.fatalKeepAlives)
-      options.rtsp.impatience = former.impatience ?? 0
+      options.rtsp.fatalKeepAlives.formUnion(former.rtsp.fatalKeepAlives)
+      options.rtsp.impatience = former.rtsp.impatience ?? 0
     }
     kind.counters = TransportCounter.ofSockets + TransportCounter.ofRTSP
     kind.hints = TransportHint.ofSockets + TransportHint.ofRTSP

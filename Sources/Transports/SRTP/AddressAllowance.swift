@@ -13,7 +13,7 @@ struct AddressAllowance: Sendable {
   }
 
   private let burst: Int
-  /// Nanoseconds per token.
+  /// Nanoseconds per token; an integer, because whole tokens are divided out of the time.
   private let interval: Int64
   /// The least recently heard address comes first.
   private var entries: [Entry] = []

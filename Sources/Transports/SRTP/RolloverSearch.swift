@@ -21,7 +21,7 @@ struct RolloverSearch {
     let key: SRTPKeyMaterial
     /// A context for this source only, so that trials change nothing elsewhere.
     let context: SRTPContext
-    let candidates: Candidates
+    var candidates: Candidates
     var tried: UInt32 = 0
 
     var next: UInt32 {
@@ -53,6 +53,10 @@ struct RolloverSearch {
     var prospect: Prospect
     if let index = prospects.firstIndex(where: { $0.ssrc == ssrc && $0.key === key }) {
       prospect = prospects.remove(at: index)
+      // The source has gone on meanwhile: earlier counters mean replayed packets.
+      if prospect.candidates != candidates {
+        (prospect.candidates, prospect.tried) = (candidates, 0)
+      }
     } else {
       // Single packets must not exhaust the trials that a continuing source needs, nor one address
       // those of another.

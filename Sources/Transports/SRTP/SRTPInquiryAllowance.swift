@@ -24,6 +24,7 @@ struct SRTPInquiryAllowance: Sendable {
   /// Requests at once, and how many of them are reserved for a known sender.
   static let burst = 16
   static let reserve = 4
-  /// Nanoseconds until another request is allowed.
+  /// Nanoseconds until another request is allowed; an integer, because whole requests are divided
+  /// out of the time, for each packet of a flood.
   private static let interval: Int64 = 250_000_000
 }

@@ -23,17 +23,30 @@ final class SRTPReceiver: DatagramSink {
     /// the later stages afterwards.
     var passed: [Datagram] = []
 
-    // Each is one access to the box for a packet: reading a part of it copies the whole.
+    /// What became of a datagram.
+    enum Admission {
+      /// It waits to be delivered, and whether enough do.
+      case passed(isEnough: Bool)
+      case refused
+      case keyUnknown(SRTPKeyRequest)
+    }
+
+    // Each is one access to the box: reading a part of it copies the whole.
 
     /// Decrypts a datagram; what passes waits to be delivered, once enough have `passed`.
-    mutating func receive(
-      _ datagram: Datagram
-    ) -> (outcome: SRTPReception.Outcome, isEnough: Bool) {
-      guard sink != nil else { return (.refused, false) }
-      let outcome = reception.receive(datagram)
-      if case .passed(let plain) = outcome { passed.append(plain) }
-      return (outcome, passed.count >= SRTPSession.packetsTogether)
+    mutating func receive(_ datagram: Datagram) -> Admission {
+      guard sink != nil else { return .refused }
+      switch reception.receive(datagram) {
+      case .passed(let plain):
+        passed.append(plain)
+        return .passed(isEnough: passed.count >= SRTPSession.packetsTogether)
+      case .refused: return .refused
+      case .keyUnknown(let request): return .keyUnknown(request)
+      }
     }
+
+    /// Whom to deliver to.
+    mutating func currentSink() -> (any DatagramSink)? { sink }
 
     /// Removes and returns what has passed, if anything has.
     mutating func takePassed() -> [Datagram]? {
@@ -49,12 +62,12 @@ final class SRTPReceiver: DatagramSink {
       passed.removeAll(keepingCapacity: true)
     }
 
-    /// Counts a datagram as delivered; returns whom to.
-    mutating func count(_ datagram: Datagram) -> (any DatagramSink)? {
-      guard let sink else { return nil }
+    /// Counts a datagram as delivered; `false` if nobody takes it any more.
+    mutating func count(_ datagram: Datagram) -> Bool {
+      guard sink != nil else { return false }
       delivered.packets += 1
       delivered.bytes += UInt64(datagram.bytes.readableBytes)
-      return sink
+      return true
     }
   }
 
@@ -95,9 +108,8 @@ final class SRTPReceiver: DatagramSink {
   func receive(_ datagram: Datagram) { _ = admit(datagram) }
 
   func admit(_ datagram: Datagram) -> Bool {
-    let (outcome, isEnough) = state.value.receive(datagram)
-    switch outcome {
-    case .passed:
+    switch state.value.receive(datagram) {
+    case .passed(let isEnough):
       if isEnough { deliver() }
       return true
     case .keyUnknown(let request):
@@ -110,7 +122,7 @@ final class SRTPReceiver: DatagramSink {
 
   func readCompleted(at now: Instant) {
     deliver()
-    state.value.sink?.readCompleted(at: now)
+    state.value.currentSink()?.readCompleted(at: now)
   }
 
   func transportEnded(_ end: TransportEnd) {
@@ -130,9 +142,11 @@ final class SRTPReceiver: DatagramSink {
 
   private func deliver() {
     // The sink may end the transport, which calls this function again.
-    guard let delivering = state.value.takePassed() else { return }
+    guard let sink = state.value.currentSink(), let delivering = state.value.takePassed() else {
+      return
+    }
     for datagram in delivering {
-      guard let sink = state.value.count(datagram) else { break }
+      guard state.value.count(datagram) else { break }
       sink.receive(datagram)
     }
     state.value.reuse(consume delivering)

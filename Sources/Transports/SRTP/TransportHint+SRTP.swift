@@ -9,6 +9,10 @@ extension TransportHint {
     TransportHint(.distrust) { situation in
       situation.received == 0 ? situation.counters.srtp?.distrust : nil
     },
+    TransportHint(.nonsense) { situation in
+      situation.counters.srtp == nil
+        ? "give the key of SRTP with --srtp-key-file if they are encrypted" : nil
+    },
   ]
 }
 

@@ -29,6 +29,8 @@ struct TrialAllowance: Sendable {
 
   /// 1,000 trials per second of about 5 µs each: nobody can make the trials cost more than 0.5 % of
   /// a processor.
+  ///
+  /// An integer, because whole trials are divided out of the time, for each packet of a search.
   static let nanosecondsPerTrial: Int64 = 1_000_000
   static let burst = 256
   private static let fullAfter = Int64(burst) * nanosecondsPerTrial

@@ -211,12 +211,14 @@ final class DatagramReader: ChannelInboundHandler {
 
   private func deliver(_ bytes: ByteBuffer, from origin: SocketAddress) {
     inRead += 1
+    guard let consumer else { return }
     // Whether a sender is accepted follows from the header too, so it is read here.
     let header =
       kind == .media && !RTCPPacket.recognizes(bytes) ? try? RTPHeader(parsing: bytes) : nil
-    consumer?.datagram(
-      Datagram(
-        bytes: bytes, header: header, arrival: arrival, channel: kind, origin: origin), origin)
+    // As an argument it would be copied, and the first one destroyed.
+    let datagram = Datagram(
+      bytes: bytes, header: header, arrival: arrival, channel: kind, origin: origin)
+    consumer.datagram(consume datagram, origin)
   }
 
   private func readCompleted(next urgent: Int64? = nil) {

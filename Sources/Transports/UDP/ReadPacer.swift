@@ -5,6 +5,8 @@ internal import RTPWire
 /// A wake-up costs several times as much as a datagram. Up to camera rates each datagram is read as
 /// it arrives; above, reads are spaced so that each one returns several. The rate is measured over
 /// a window longer than the burst of any key frame, so bursts are never delayed.
+///
+/// Times are in nanoseconds, because arithmetic on `Duration` takes long after each read.
 struct ReadPacer: Sendable {
   private let fastRate: Double
   private let slowRate: Double

@@ -110,7 +110,7 @@ struct SourcePin: Sendable {
   ///
   /// One authentic datagram proves a source, and nothing else does.
   mutating func noteAuthentic(_ datagram: Datagram, from origin: SocketAddress) {
-    guard datagram.channel == .media, !RTCPPacket.recognizes(datagram.bytes) else { return }
+    guard datagram.channel == .media, !datagram.isControl else { return }
     if lastMedia != nil, origin != source { rebindings += 1 }
     source = origin
     lastMedia = datagram.arrival

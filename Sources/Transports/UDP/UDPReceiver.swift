@@ -269,7 +269,11 @@ final class UDPReceiver: TrackReceiver {
 
   /// Lets the sink decide what is genuine, because appearance proves nothing.
   private func receiveProtected(_ datagram: Datagram, from origin: SocketAddress) {
-    guard pin.mayAuthenticate(datagram.channel, from: origin, now: datagram.arrival) else {
+    // Asked first, because a call copies the pin for each packet.
+    guard
+      origin == pin.source
+        || pin.mayAuthenticate(datagram.channel, from: origin, now: datagram.arrival)
+    else {
       pin.noteBystander(origin, at: datagram.arrival)
       return leaveOut(datagram, from: origin)
     }
@@ -278,7 +282,7 @@ final class UDPReceiver: TrackReceiver {
     guard sink?.admit(datagram) == true else { return }
     if datagram.channel == .control { controlSource = origin }
     pin.noteAuthentic(datagram, from: origin)
-    if other?.origin == pin.source { other = nil }
+    if let former = other, former.origin == pin.source { other = nil }
     noteMedia(datagram)
   }
 
@@ -298,7 +302,7 @@ final class UDPReceiver: TrackReceiver {
   /// Only media shows that no hello is needed: a server whose source has died may go on with RTCP.
   private func noteMedia(_ datagram: Datagram) {
     guard datagram.channel == .media else { return }
-    if datagram.header == nil, RTCPPacket.recognizes(datagram.bytes) {
+    if datagram.isControl {
       isControlOnMediaPort = true
     } else if pin.lastMedia != nil, isAuthenticated || datagram.header != nil {
       if hello?.schedule.mediaArrived(at: datagram.arrival) == true {

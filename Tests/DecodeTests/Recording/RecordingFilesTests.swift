@@ -65,7 +65,7 @@ import Testing
       let format = try #require(catalogue.format(named: container))
       var configuration = OutputLane.Configuration(
         target: .path(folder("\(isLive).\(container)")), format: format)
-      configuration.wallClock = isLive ? .system : .recorded
+      configuration.wallClock = isLive ? .system : .arrivals
       let files = format.makeDestination(configuration, WriteDeadline())
       try files.open {}
       var behind: [Int] = []

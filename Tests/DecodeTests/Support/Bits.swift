@@ -76,28 +76,37 @@ struct BitReader {
 
 /// An H.264 stream of fields in separate access units, as broadcast encoders send them.
 enum FieldStream {
-  static func accessUnits(frames: Int) -> [AccessUnit] {
-    (0..<frames * 2).map { number in
+  /// In decoding order, with `count` B pictures between two others that they refer to.
+  static func accessUnits(frames: Int, bidirectional count: Int = 0) -> [AccessUnit] {
+    let others = stride(from: count + 1, to: frames, by: count + 1)
+    let order = [0] + others.flatMap { [$0] + Array($0 - count..<$0) }
+    let fields = order.flatMap { [(frame: $0, isBottom: false), (frame: $0, isBottom: true)] }
+    return fields.enumerated().map { number, field in
       let isFirst = number == 0
-      var units = [slice(frame: number / 2, isBottom: number % 2 == 1)]
+      var units = [slice(frame: field.frame, isBottom: field.isBottom, bidirectional: count)]
       if isFirst {
-        units = [sequenceParameterSet, BitWriter.pictureParameterSet(lastFlags: 0b100)] + units
+        units =
+          [
+            sequenceParameterSet(references: count == 0 ? 1 : 2),
+            BitWriter.pictureParameterSet(lastFlags: 0b100),
+          ] + units
       }
       var bytes = ByteBuffer()
       for unit in units { bytes.writeBytes([0, 0, 0, 1] + unit) }
       return AccessUnit(
         codec: .testH264, bytes: bytes, units: AnnexB.units(in: bytes, codec: .testH264),
-        time: MediaTime(ticks: Int64(number) * 1500, timescale: 90_000),
+        time: MediaTime(
+          ticks: Int64(2 * field.frame + (field.isBottom ? 1 : 0)) * 1500, timescale: 90_000),
         firstArrival: Instant(nanoseconds: Int64(number) * 1000),
         lastArrival: Instant(nanoseconds: Int64(number) * 1000 + 500), isRandomAccess: isFirst)
     }
   }
 
   /// Main profile, 16 × 32, fields.
-  private static var sequenceParameterSet: [UInt8] {
+  private static func sequenceParameterSet(references: Int) -> [UInt8] {
     var bits = BitWriter()
     bits.u(24, 77 << 16 | 30)
-    for value in [0, 0, 0, 4, 1] { bits.ue(value) }
+    for value in [0, 0, 0, 4, references] { bits.ue(value) }
     bits.u(1, 0)
     bits.ue(0)
     bits.ue(0)
@@ -106,24 +115,33 @@ enum FieldStream {
   }
 
   /// One macroblock of PCM, darker in the top field.
-  private static func slice(frame: Int, isBottom: Bool) -> [UInt8] {
+  private static func slice(frame: Int, isBottom: Bool, bidirectional count: Int) -> [UInt8] {
     let isIDR = frame == 0 && !isBottom
+    let isBidirectional = frame % (count + 1) != 0
     var bits = BitWriter()
     bits.ue(0)
-    bits.ue(7)
+    bits.ue(isBidirectional ? 6 : 7)
     bits.ue(0)
-    bits.u(4, frame % 16)
+    // One more than that of the last picture referred to, which comes before it in the stream.
+    bits.u(4, (frame / (count + 1) + (isBidirectional ? 2 : 0)) % 16)
     bits.u(1, 1)
     bits.u(1, isBottom ? 1 : 0)
     if isIDR { bits.ue(0) }
     bits.u(8, (frame * 2 + (isBottom ? 1 : 0)) % 256)
-    bits.u(isIDR ? 2 : 1, 0)
+    if isBidirectional {
+      // direct_spatial_mv_pred_flag, and no changes of the reference lists.
+      bits.u(4, 0b1000)
+    } else {
+      bits.u(isIDR ? 2 : 1, 0)
+    }
     bits.ue(0)
     bits.ue(1)
-    bits.ue(25)
+    // mb_skip_run; the types of B slices come before those of intra slices (table 7-14).
+    if isBidirectional { bits.ue(0) }
+    bits.ue(isBidirectional ? 23 + 25 : 25)
     bits.align()
     for _ in 0..<384 { bits.u(8, (isBottom ? 150 : 100) + frame) }
-    return bits.nalUnit(header: isIDR ? 0x65 : 0x61)
+    return bits.nalUnit(header: isIDR ? 0x65 : isBidirectional ? 0x01 : 0x61)
   }
 }
 

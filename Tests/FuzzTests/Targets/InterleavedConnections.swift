@@ -4,13 +4,21 @@ import RTPWire
 @testable import Transports
 
 extension FuzzTarget {
-  /// F4 and F5: the bytes of an RTSP connection: whatever comes, and whatever is valid however it
-  /// is cut.
+  /// F4 and F5: the bytes of an RTSP connection, valid or not, however they are cut.
   static let interleavedConnection = FuzzTarget("rtsp-connection") { choices in
     if choices.flag() {
-      let (whole, reads) = choices.reads()
-      let elements = try ConnectionReading(reads, channels: [0, 1]).checked(against: whole)
-      _ = elements
+      let (bytes, reads) = choices.reads()
+      let whole = try ConnectionReading([bytes], channels: [0, 1]).checked(against: bytes)
+      let cut = try ConnectionReading(reads, channels: [0, 1]).checked(against: bytes)
+      // How much is skipped depends on how much of what follows is there to be looked at.
+      guard whole.skipped == 0, cut.skipped == 0 else { return }
+      // A fault ends one reading before the other, if it shows before its element is whole.
+      let count =
+        whole.fault == nil && cut.fault == nil
+        ? Int.max : min(whole.elements.count, cut.elements.count)
+      try requireEqual(
+        Array(cut.elements.prefix(count)), Array(whole.elements.prefix(count)),
+        "cut into \(reads.map(\.count))")
     } else {
       let lengths = (0..<choices.number(upTo: 8)).map { _ in max(1, Int(choices.byte())) }
       let stream = validStream(&choices)
@@ -24,7 +32,9 @@ extension FuzzTarget {
         reads.append(Array(rest.prefix(length)))
         rest = rest.dropFirst(length)
       }
-      let cut = try ConnectionReading(reads, channels: [0, 1, 2, 3]).checked(against: stream)
+      // At once, because a long frame in small reads would be given up in time.
+      let cut = try ConnectionReading(reads, channels: [0, 1, 2, 3], apart: 0)
+        .checked(against: stream)
       try requireEqual(cut.elements, whole.elements, "cut into \(reads.map(\.count))")
     }
   }
@@ -59,18 +69,18 @@ private struct ConnectionReading {
   var skipped: UInt64 = 0
   private var count = 0
 
-  init(_ reads: [[UInt8]], channels: [UInt8]) throws {
+  init(_ reads: [[UInt8]], channels: [UInt8], apart interval: Int64 = 1_000_000) throws {
     var input = RTSPInput()
     input.assignedChannels = channels
+    defer { skipped = input.skipped }
     var now = Instant(nanoseconds: 0)
     do throws(RTSPError) {
       for read in reads {
         count += read.count
         input.append(ByteBuffer(sliceOf: read))
         while let element = try input.next(at: now) { elements.append(element) }
-        now = now.advanced(byNanoseconds: 1_000_000)
+        now = now.advanced(byNanoseconds: interval)
       }
-      skipped = input.skipped
       // What began is given up in time, or was garbage, which waits for nothing.
       if let deadline = input.deadline {
         _ = try input.next(at: deadline)
@@ -80,7 +90,6 @@ private struct ConnectionReading {
       if count == reads.reduce(0, { $0 + $1.count }), case .stalled = error { return }
       fault = error
     }
-    skipped = input.skipped
   }
 
   func checked(against bytes: [UInt8]) throws -> ConnectionReading {

@@ -6,19 +6,15 @@ import NIOWebSocket
 @testable import Serving
 
 extension FuzzTarget {
-  /// What browsers and others send to the page's server, and who may ask for what.
+  /// What browsers and others send to the page's server, however it is cut, and who may ask for
+  /// what.
   static let pageRequest = FuzzTarget("page-http") { choices in
-    let (_, reads) = choices.reads()
-    let channel = EmbeddedChannel()
-    let heads = HeadCollector()
-    try channel.pipeline.syncOperations.addHandler(RequestBound(Connections()))
-    try channel.pipeline.syncOperations.configureHTTPServerPipeline(withErrorHandling: true)
-    try channel.pipeline.syncOperations.addHandler(heads)
-    try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
-    for read in reads where channel.isActive {
-      _ = try? channel.writeInbound(ByteBuffer(sliceOf: read))
+    let (whole, reads) = choices.reads()
+    let heads = try requestHeads(of: reads)
+    // Of a longer one, only what comes before the limit is read.
+    if whole.count <= RequestBound.longest {
+      try requireEqual(heads, try requestHeads(of: [whole]), "\(reads.map(\.count))")
     }
-    _ = try? channel.finish(acceptAlreadyClosed: true)
 
     let token = AccessToken("0123456789abcdef")
     let secret = AccessRules(names: ["camera-host"], token: token, port: 9800)
@@ -29,7 +25,7 @@ extension FuzzTarget {
       precondition(!name.contains("/") && !name.contains("."), "a name that leads elsewhere")
       return .notFound
     }
-    for head in heads.heads {
+    for head in heads {
       _ = routes.answering(Request(head))
       if open.decide(on: head) == .allowed {
         try require(head.method == .GET || head.method == .HEAD, "\(head.method)")
@@ -47,6 +43,20 @@ extension FuzzTarget {
         try require(!path.utf8.contains { $0 <= 0x20 }, "\(path) breaks a header")
       }
     }
+  }
+
+  private static func requestHeads(of reads: [[UInt8]]) throws -> [HTTPRequestHead] {
+    let channel = EmbeddedChannel()
+    let collector = HeadCollector()
+    try channel.pipeline.syncOperations.addHandler(RequestBound(Connections()))
+    try channel.pipeline.syncOperations.configureHTTPServerPipeline(withErrorHandling: true)
+    try channel.pipeline.syncOperations.addHandler(collector)
+    try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
+    for read in reads where channel.isActive {
+      _ = try? channel.writeInbound(ByteBuffer(sliceOf: read))
+    }
+    _ = try? channel.finish(acceptAlreadyClosed: true)
+    return collector.heads
   }
 
   /// The frames of a page's WebSocket, and the commands in them (RFC 6455), however they are cut.

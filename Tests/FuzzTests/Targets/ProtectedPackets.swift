@@ -34,8 +34,16 @@ private struct ProtectedSession {
   /// Genuine packets, by their extended numbers, and those that have passed.
   private var sent: [(number: Int64, clear: [UInt8], protected: [UInt8])] = []
   private var passed: Set<Int64> = []
+  /// The highest number that has passed.
   private var highest: Int64 = -1
-  private var count: UInt64 = 0
+  /// What became of all packets.
+  private var outcomes = SRTPCounters()
+
+  /// From here on the numbers do not leap, so that each roll-over counter is one of those that are
+  /// tried.
+  private static let furthest: Int64 = 256 << 16
+  /// A context follows the numbers up to half a cycle ahead.
+  private static let halfCycle: Int64 = 32_768
 
   /// One key for each suite, with and without an identifier; made once, since each takes pages of
   /// locked memory.
@@ -49,18 +57,21 @@ private struct ProtectedSession {
 
   init(_ choices: inout Choices) throws {
     let key = choices.pick(Self.keys)
-    let isReadable = choices.flag() && !key.suite.isAEAD
+    let kind = choices.byte()
+    let isReadable = kind & 1 != 0 && !key.suite.isAEAD
     identifier = key.identifier
     sender = try SRTPContext(key, for: .anySent, readableControl: isReadable)
     layout = SRTPLayout(
       suite: key.suite, identifierLength: identifier.count, acceptsReadableControl: isReadable)
-    receiver = SRTPSession(layout: layout, givenRollover: nil)
+    // Right or wrong, like a user's.
+    receiver = SRTPSession(
+      layout: layout, givenRollover: kind & 2 != 0 ? UInt32(kind >> 2 & 3) : nil)
     try receiver.add(key)
     number = choices.pick([0, 1000, 65_500])
   }
 
   mutating func step(_ choices: inout Choices) throws {
-    switch choices.byte() % 8 {
+    switch choices.byte() % 10 {
     case 0, 1:
       try send(payload: choices.piece(), skipping: 0)
       try receive(sent.count - 1)
@@ -71,20 +82,59 @@ private struct ProtectedSession {
     case 4: try spoil(&choices)
     case 5: try reject(choices.piece(), isControl: choices.flag())
     case 6: try sendControl(choices.piece(), spoiling: choices.flag() ? choices.byte() : nil)
-    default: now = now.advanced(byNanoseconds: Int64(choices.number(bytes: 2)) * 1_000_000)
+    case 7: now = now.advanced(byNanoseconds: Int64(choices.number(bytes: 2)) * 1_000_000)
+    case 8: try leap(over: Int64(choices.number(bytes: 2)), isReceived: true)
+    // An outage.
+    default: try leap(over: Int64(1 + choices.byte() % 3) << 16, isReceived: false)
     }
-    if sent.count > 64 { sent.removeFirst() }
+    if sent.count > 64 { sent.removeFirst(sent.count - 64) }
   }
 
-  /// After everything, the next genuine packet passes.
+  /// After everything, the genuine packets pass again: the next one at once, or as soon as its
+  /// roll-over counter has been found.
   mutating func finish() throws {
-    try send(payload: [42], skipping: 0)
-    try receive(sent.count - 1)
+    if highest >= 0, !isNear(number) {
+      // What seems to be old by its number is refused, and its counter is not searched for.
+      try goOn(to: number + (highest + 1 - number) & 0xFFFF)
+    }
+    var packets = 0
+    repeat {
+      packets += 1
+      // All counters are tried in fewer, some with each.
+      try require(packets <= 300, "no counter is found for \(number)")
+      now = now.advanced(byNanoseconds: 2_000_000_000)
+      try send(payload: [42], skipping: 0)
+      try receive(sent.count - 1)
+    } while highest < number - 1
     let counters = receiver.counters
-    let outcomes =
-      counters.authenticated + counters.authenticationFailed + counters.replayed
-      + counters.malformed + counters.readableControl
-    try require(outcomes <= count, "\(outcomes) outcomes of \(count)")
+    try require(
+      counters.rolloversFound <= min(counters.rolloverTrials, counters.authenticated),
+      "\(counters)")
+    outcomes.rolloversFound = counters.rolloversFound
+    outcomes.rolloverTrials = counters.rolloverTrials
+    try requireEqual(counters, outcomes, "the counters do not balance")
+  }
+
+  /// Goes on by `count` numbers.
+  private mutating func leap(over count: Int64, isReceived: Bool) throws {
+    guard number < Self.furthest else { return }
+    try goOn(to: number + count, isReceived: isReceived)
+  }
+
+  /// Sends packets up to the number `goal`, which comes next: as few as a context can follow.
+  private mutating func goOn(to goal: Int64, isReceived: Bool = false) throws {
+    while number < goal {
+      try send(payload: [], skipping: 0)
+      if isReceived { try receive(sent.count - 1) }
+      // Before the next one, some more may be skipped.
+      number = min(number + Self.halfCycle - 100, goal)
+    }
+  }
+
+  /// Whether the receiver knows the roll-over counter of a packet, and remembers whether it came.
+  private func isNear(_ number: Int64) -> Bool {
+    guard highest >= 0 else { return number < 65_536 }
+    return (highest - 999..<highest + Self.halfCycle).contains(number)
   }
 
   private mutating func send(payload: [UInt8], skipping: Int64) throws {
@@ -102,15 +152,13 @@ private struct ProtectedSession {
 
   private mutating func receive(_ index: Int) throws {
     let packet = sent[index]
-    let isNew = passed.insert(packet.number).inserted
     let isPassed = try take(packet.protected, isControl: false, as: packet.clear)
-    // What is far behind is refused, whatever it is, and who comes behind a roll-over may have to
-    // look for it.
-    let isKnown = highest >= 0 || packet.number < 65_536
-    if isNew, isKnown, packet.number > highest - 1000 {
-      try require(isPassed, "\(packet.number) is refused")
+    guard !passed.contains(packet.number) else {
+      return try require(!isPassed, "\(packet.number) passes twice")
     }
-    if !isNew { try require(!isPassed, "\(packet.number) passes twice") }
+    if isNear(packet.number) { try require(isPassed, "\(packet.number) is refused") }
+    guard isPassed else { return }
+    passed.insert(packet.number)
     highest = max(highest, packet.number)
   }
 
@@ -151,17 +199,21 @@ private struct ProtectedSession {
   private mutating func take(
     _ bytes: [UInt8], isControl: Bool, as expected: [UInt8]?
   ) throws -> Bool {
-    count += 1
     let buffer = ByteBuffer(sliceOf: bytes)
-    defer { withExtendedLifetime(buffer) {} }
-    switch receiver.unprotect(buffer, isControl: isControl, at: now) {
+    let outcome = receiver.unprotect(buffer, isControl: isControl, at: now)
+    try requireEqual(buffer.array, bytes, "the input has changed")
+    switch outcome {
     case .passed(let clear):
+      outcomes.authenticated += 1
       if let expected { try requireEqual(clear.array, expected, "the content") }
-      try requireEqual(buffer.array, bytes, "the input has changed")
       return true
-    default:
-      try requireEqual(buffer.array, bytes, "the input has changed")
-      return false
+    case .authenticationFailed: outcomes.authenticationFailed += 1
+    case .replayed: outcomes.replayed += 1
+    case .malformed(.readableControl): outcomes.readableControl += 1
+    case .malformed: outcomes.malformed += 1
+    // Whoever can ask for a key counts that there is none.
+    case .keyUnknown: break
     }
+    return false
   }
 }

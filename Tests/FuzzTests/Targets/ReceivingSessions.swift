@@ -1,7 +1,9 @@
 import Defragment
 import NIOCore
+import RTPProcessor
 import RTPWire
-import Reception
+
+@testable import Reception
 
 extension FuzzTarget {
   /// F13: the whole receiver: what a carrier reports, and when, on a virtual clock.
@@ -16,9 +18,17 @@ private struct ReceivingSession {
   private var reception: Reception
   private var now = Instant(nanoseconds: 1_000_000_000)
   private var isOver = false
+  private var isFinishing = false
   private var isFinished = false
   private var awaitsRoom = false
   private var isCrowded = false
+  /// The sources of all that has come.
+  private var sources: Set<UInt32> = []
+  /// A key picture of the described video.
+  private var key: KeyPicture?
+  /// The slice of the picture that has to come out, and whether it has.
+  private var awaited: [UInt8]?
+  private var hasCome = false
   private var sequence: [UInt16] = [0, 65_530]
   private var timestamp: [UInt32] = [90_000, 1]
 
@@ -38,9 +48,11 @@ private struct ReceivingSession {
     reception.startRun(at: now)
     if choices.flag() {
       let sound = choices.pick(["mpeg4-generic", "opus", "PCMU"])
+      let isH264 = choices.flag()
+      key = isH264 ? .h264 : .h265
       reception.described(
         [
-          MediaDescription(payloadType: 96, encodingName: choices.flag() ? "H264" : "H265"),
+          MediaDescription(payloadType: 96, encodingName: isH264 ? "H264" : "H265"),
           MediaDescription(
             kind: .audio, payloadType: 97, encodingName: sound,
             clockRate: sound == "PCMU" ? 8000 : 48_000, channels: 2,
@@ -68,10 +80,7 @@ private struct ReceivingSession {
     case 8: try pass(Int64(choices.number(bytes: 2)) * 1_000_000)
     case 9:
       isCrowded = choices.flag()
-      if awaitsRoom {
-        awaitsRoom = false
-        reception.roomAwaited(isCrowded: isCrowded, at: now)
-      }
+      answerForRoom()
     case 10:
       timestamp[Int(choices.byte() & 1)] = UInt32(truncatingIfNeeded: choices.number(bytes: 4))
     default: try other(&choices)
@@ -84,7 +93,9 @@ private struct ReceivingSession {
     case 0: reception.transportEnded(choices.flag() ? .ended : .failed(Violation(description: "")))
     case 1: reception.attend(choices.flag())
     case 2: reception.readCompleted(at: now)
-    case 3: reception.finish(at: now)
+    case 3:
+      isFinishing = true
+      reception.finish(at: now)
     case 4: reception.hurry()
     default:
       try receive(choices.piece(), choices.pick([.correction, .retransmission]), 0)
@@ -92,19 +103,54 @@ private struct ReceivingSession {
   }
 
   mutating func finish() throws {
+    if let key, !isOver, !isFinishing { try goOn(with: key) }
     reception.finish(at: now)
     reception.hurry()
     try perform()
-    if awaitsRoom { reception.roomAwaited(isCrowded: false, at: now) }
+    isCrowded = false
+    answerForRoom()
     try perform()
     try require(isFinished, "it does not come to an end")
+    try requireBalance()
   }
 
-  private mutating func media(_ payload: [UInt8], track: Int, marker: Bool) throws {
+  /// Whatever has come, the pictures of the next sender come out, unless the session is over.
+  private mutating func goOn(with key: KeyPicture) throws {
+    isCrowded = false
+    answerForRoom()
+    try perform()
+    // By then the last sender is gone for certain, and nobody else is on probation.
+    try pass(6_000_000_000)
+    let sender = (UInt32(0x5EED_0000)...).first { !sources.contains($0) } ?? 0
+    sequence[0] = 0x4000
+    timestamp[0] = 0
+    for number in UInt8(1)...4 {
+      let slice = key.slice + [number]
+      // What the first ones meet may damage them, and the last one has nothing behind it.
+      if number == 3 { awaited = slice }
+      for unit in key.sets + [slice] {
+        try media(unit, track: 0, marker: unit == slice, ssrc: sender)
+      }
+      timestamp[0] &+= 45_000
+      // Longer than packets wait for one another.
+      try pass(500_000_000)
+    }
+    try require(hasCome || isOver, "the next key picture does not come out")
+  }
+
+  private mutating func answerForRoom() {
+    guard awaitsRoom else { return }
+    awaitsRoom = false
+    reception.roomAwaited(isCrowded: isCrowded, at: now)
+  }
+
+  private mutating func media(
+    _ payload: [UInt8], track: Int, marker: Bool, ssrc: UInt32? = nil
+  ) throws {
     var bytes = ByteBuffer()
     bytes.writeMultipleIntegers(
       UInt8(0x80), UInt8(96 + track) | (marker ? 0x80 : 0), sequence[track], timestamp[track],
-      UInt32(track + 10))
+      ssrc ?? UInt32(track + 10))
     bytes.writeBytes(payload)
     sequence[track] &+= 1
     try receive(bytes.array, .media, track)
@@ -114,9 +160,23 @@ private struct ReceivingSession {
     _ bytes: [UInt8], _ channel: Datagram.Channel, _ track: Int
   ) throws {
     let buffer = ByteBuffer(sliceOf: bytes)
+    if let ssrc = buffer.getInteger(at: buffer.readerIndex + 8, as: UInt32.self) {
+      sources.insert(ssrc)
+    }
     reception.receive(Datagram(bytes: buffer, arrival: now, channel: channel, track: track))
     try perform()
     try requireEqual(buffer.array, bytes, "the input has changed")
+    try requireBalance()
+  }
+
+  private func requireBalance() throws {
+    let others = reception.others
+    for packets in [reception.video.reception] + others.map(\.processor.statistics) {
+      try require(packets.isBalanced, "the counters do not balance: \(packets.counts)")
+    }
+    for payloads in others.compactMap(\.sound?.statistics) {
+      try require(payloads.isBalanced, "the sound's do not balance: \(payloads.counts)")
+    }
   }
 
   private mutating func pass(_ nanoseconds: Int64) throws {
@@ -141,6 +201,9 @@ private struct ReceivingSession {
       switch action {
       case .deliver(let unit):
         try require(unit.bytes.readableBytes > 0, "an access unit without bytes")
+        if let awaited, unit.integrity == .whole, unit.nalUnits.last?.array == awaited {
+          hasCome = true
+        }
         reception.delivered(goesOn: unit.integrity == .whole, isCrowded: isCrowded, at: now)
       case .deliverSound(let unit):
         try require(unit.bytes.readableBytes > 0, "sound without bytes")

@@ -23,6 +23,8 @@ private struct ReorderingSession {
   private var timestamp: UInt32 = 90_000
   private var ssrc: UInt32 = 0xA
   private let hasCorrection: Bool
+  /// The length of the longest packet so far.
+  private var longest = 0
 
   init(_ choices: inout Choices) {
     var configuration = RTPProcessor.Configuration()
@@ -83,6 +85,8 @@ private struct ReorderingSession {
     processor.finish()
     try drain()
     try requireEqual(processor.statistics.held, 0, "held at the end")
+    // As many bytes have left as were counted in.
+    try requireEqual(processor.source?.buffer.bytes ?? 0, 0, "bytes held at the end")
     try require(processor.deadline == nil, "something is due at the end")
   }
 
@@ -118,6 +122,7 @@ private struct ReorderingSession {
 
   private mutating func receive(_ bytes: [UInt8], on channel: Datagram.Channel) throws {
     let buffer = ByteBuffer(sliceOf: bytes)
+    longest = max(longest, bytes.count)
     _ = processor.receive(Datagram(bytes: buffer, arrival: now, channel: channel)) { _ in
       bytes.count.isMultiple(of: 2)
     }
@@ -158,8 +163,31 @@ private struct ReorderingSession {
     try require(lost <= statistics.lost, "\(lost) told as lost, \(statistics.lost) counted")
     let limit = 2 * processor.configuration.maximumHeldPackets + 128
     try require(statistics.held <= UInt64(limit), "\(statistics.held) packets are held")
+    try requireBounds()
     if let deadline = processor.deadline {
       try require(deadline > now, "what was due at \(deadline) is not done at \(now)")
     }
+  }
+
+  /// What waits is what is counted, and within its bounds.
+  private func requireBounds() throws {
+    let limits = processor.configuration
+    let gap = processor.source?.buffer
+    let bytes = gap?.bytes ?? 0
+    try require(bytes <= limits.maximumHeldBytes, "\(bytes) bytes wait behind a gap")
+    // What is rebuilt can be longer than all that came, and what is not needed takes a place, too.
+    guard !hasCorrection else { return }
+    let waiting = gap?.count ?? 0
+    try require(waiting <= limits.maximumHeldPackets, "\(waiting) packets wait behind a gap")
+    let probation = processor.prospects.reduce(into: (packets: 0, bytes: 0)) {
+      $0.packets += $1.held.count
+      $0.bytes += $1.bytes
+    }
+    // Whoever is not proven may hold two, whatever others do, and the last packet may be the
+    // longest.
+    let more = 2 * RTPProcessor.maximumProspects
+    try require(probation.packets <= limits.maximumHeldPackets + more, "\(probation)")
+    try require(probation.bytes <= limits.maximumHeldBytes + (more + 1) * longest, "\(probation)")
+    try requireEqual(processor.statistics.held, UInt64(waiting + probation.packets), "held")
   }
 }

@@ -8,35 +8,35 @@ extension FuzzTarget {
   /// F8: payloads of H.264 in the order of their numbers, one after the other whatever went wrong
   /// (RFC 6184).
   static let h264 = FuzzTarget("h264") { choices in
-    try VideoSession(
-      H264.codec, key: [0x65, 0x88, 0x84, 0x00, 0x21, 0xFF, 0xD3],
-      sets: ["674d401e9a640501eff35010101400000fa00001388010", "68ee3c80"]
-    ).run(&choices)
+    try VideoSession(codec: H264.codec, key: .h264).run(&choices)
   }
 
   /// F9: the same of H.265 (RFC 7798).
   static let h265 = FuzzTarget("h265") { choices in
-    try VideoSession(
-      H265.codec, key: [0x26, 0x01, 0xAF, 0x08, 0x42, 0x1F, 0xFD],
-      sets: [
-        "40010c01ffff016000000300b0000003000003005aac0c00000300040000030032a8",
-        "420101016000000300b0000003000003005aa0058201e1636b92452fcdc1418141000003000100"
-          + "0003000ca1", "4401c0f2c68d03b340",
-      ]
-    ).run(&choices)
+    try VideoSession(codec: H265.codec, key: .h265).run(&choices)
   }
+}
+
+/// A key picture of one slice, with its parameter sets.
+struct KeyPicture {
+  let sets: [[UInt8]]
+  let slice: [UInt8]
+
+  static let h264 = KeyPicture(
+    sets: ["674d401e9a640501eff35010101400000fa00001388010", "68ee3c80"].map(unhex),
+    slice: [0x65, 0x88, 0x84, 0x00, 0x21, 0xFF, 0xD3])
+  static let h265 = KeyPicture(
+    sets: [
+      "40010c01ffff016000000300b0000003000003005aac0c00000300040000030032a8",
+      "420101016000000300b0000003000003005aa0058201e1636b92452fcdc1418141000003000100"
+        + "0003000ca1", "4401c0f2c68d03b340",
+    ].map(unhex), slice: [0x26, 0x01, 0xAF, 0x08, 0x42, 0x1F, 0xFD])
 }
 
 /// A defragmenter and what must hold of all that comes out of it.
 private struct VideoSession {
   let codec: VideoCodec
-  /// A slice of a key picture of `sets`.
-  let key: [UInt8]
-  let sets: [String]
-
-  init(_ codec: VideoCodec, key: [UInt8], sets: [String]) {
-    (self.codec, self.key, self.sets) = (codec, key, sets)
-  }
+  let key: KeyPicture
 
   /// Packets: flags, what the timestamp goes on by, and a payload behind its length.
   func run(_ choices: inout Choices) throws {
@@ -55,8 +55,8 @@ private struct VideoSession {
       limits: limits)
     var output = Output(limits: limits)
     if kind & 4 != 0 {
-      for set in sets {
-        try push(unhex(set), to: &defragmenter, &output, flags: 0, isNumbered: isNumbered)
+      for set in key.sets {
+        try push(set, to: &defragmenter, &output, flags: 0, isNumbered: isNumbered)
       }
     }
     while !choices.isEmpty {
@@ -72,14 +72,14 @@ private struct VideoSession {
     defragmenter.flush()
     try output.take(from: &defragmenter)
     // What comes behind all that is whole again.
-    for unit in sets.map(unhex) + [key] {
+    for unit in key.sets + [key.slice] {
       try push(unit, to: &defragmenter, &output, flags: 0, isNumbered: isNumbered)
     }
     defragmenter.flush()
     try output.take(from: &defragmenter)
     // Numbers that came before may say that it is late.
     try require(
-      isNumbered || output.last.map { $0.nalUnits.last?.array == key } ?? false,
+      isNumbered || output.last.map { $0.nalUnits.last?.array == key.slice } ?? false,
       "the next key picture is \(output.last.map { $0.nalUnits.map(\.array) } as Any)")
     try requireEqual(defragmenter.statistics.packets, output.pushed)
     try requireEqual(defragmenter.statistics.accessUnits, output.count)

@@ -100,6 +100,30 @@ struct ONVIFDialogueTests {
     #expect(try ScriptedCamera(answers: answers).address() == quirk.expected)
   }
 
+  /// By the encodings that are received, those that are known, and those of the profiles.
+  @Test(
+    "of several profiles, the first is played that can be received",
+    arguments: [
+      (["H264", "H265"], [], ["JPEG", "H265", "H264"], "H265"),
+      // One of another package.
+      (["H264", "VP8"], ["H264", "H265"], ["H265", "VP8"], "VP8"),
+      // What the user says takes precedence over what the camera says.
+      ([], ["H265"], ["JPEG", "H264", "H265"], "H265"), ([], ["H265"], ["H264"], "H264"),
+      ([], [], ["JPEG", "H264"], "JPEG"),
+    ] as [(Set<String>, Set<String>, [String], String)])
+  func severalProfiles(
+    received: Set<String>, known: Set<String>, offered: [String], played: String
+  ) throws {
+    var camera = ScriptedCamera(answers: ScriptedCamera.usual)
+    (camera.media.encodings, camera.media.knownEncodings) = (received, known)
+    let profiles = offered.map { ScriptedCamera.profile($0, $0, $0) }.joined()
+    camera.answers["GetProfiles"] = ScriptedCamera.reply(
+      "<trt:GetProfilesResponse>\(profiles)</trt:GetProfilesResponse>")
+    var last = ""
+    _ = try camera.talk { last = $0.body }
+    #expect(last.contains("<ProfileToken>\(played)</ProfileToken>"))
+  }
+
   @Test func theCodecH265IsFoundByMedia2() throws {
     var answers = ScriptedCamera.usual
     answers["GetServices"] = ScriptedCamera.services(

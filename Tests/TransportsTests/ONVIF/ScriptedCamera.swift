@@ -7,6 +7,11 @@ struct ScriptedCamera {
   var purpose = ONVIFDialogue.Purpose.play(nil)
   var credentials: Credentials?
   var lowerTransport = RTSPConfiguration.LowerTransport.automatic
+  var media: MediaChoice = {
+    var media = MediaChoice()
+    media.encodings = ["H264", "H265"]
+    return media
+  }()
   /// Called before each answer, to give another one.
   var override: (ONVIFDialogue.Request) -> HTTPReply? = { _ in nil }
 
@@ -18,7 +23,7 @@ struct ScriptedCamera {
   ) throws -> (step: ONVIFDialogue.Step, dialogue: ONVIFDialogue) {
     var dialogue = ONVIFDialogue(
       for: purpose, credentials: credentials, lowerTransport: lowerTransport,
-      randomness: SystemRandomNumberGenerator())
+      media: media, randomness: SystemRandomNumberGenerator())
     for _ in 0..<300 {
       let request = dialogue.request(at: Self.now)
       requests?(request)

@@ -65,16 +65,34 @@ struct XMLElementTests {
     #expect(throws: harm.fault) { try XMLElement(parsing: Array(harm.text.utf8)) }
   }
 
+  @Test func whatWasCutIsRefused() {
+    let original = Array(Self.document.utf8)
+    for count in original.indices {
+      #expect(throws: XMLFault.malformed) { try XMLElement(parsing: original.prefix(count)) }
+    }
+  }
+
   @Test func anyBytesAreReadOrRefused() {
+    func count(_ element: XMLElement) -> Int { 1 + element.children.map(count).reduce(0, +) }
     var random = SeededGenerator(seed: 7)
     let original = Array(Self.document.utf8)
+    var (read, refused) = (0, 0)
     for _ in 0..<2000 {
       var bytes = original
       for _ in 0..<Int.random(in: 1...4, using: &random) {
         bytes[Int.random(in: bytes.indices, using: &random)] = UInt8.random(
           in: 0...255, using: &random)
       }
-      _ = try? XMLElement(parsing: bytes)
+      do throws(XMLFault) {
+        let element = try XMLElement(parsing: bytes)
+        // Each has a beginning.
+        #expect(count(element) <= bytes.count { $0 == UInt8(ascii: "<") })
+        read += 1
+      } catch {
+        #expect(error == .malformed)
+        refused += 1
+      }
     }
+    #expect(read > 0 && refused > 1000, "\(read) read, \(refused) refused")
   }
 }

@@ -93,12 +93,34 @@ struct GzipTests {
     #expect(total <= Int(GzipReader.freeLength) + (1 << 20))
   }
 
-  @Test(arguments: 0..<200 as Range<UInt64>)
-  func rubbishBehindTheSignatureEndsInAnError(seed: UInt64) throws {
+  private func expanded(
+    rubbishBehind header: [UInt8], seed: UInt64
+  ) throws -> (bytes: ByteBuffer, reader: GzipReader) {
     var random = SeededGenerator(seed: seed)
-    var file = ByteBuffer(bytes: GzipReader.signature)
+    var file = ByteBuffer(bytes: header)
     file.writeBytes((0..<2000).map { _ in UInt8.random(in: 0...255, using: &random) })
-    _ = try? expanded(file, cut: Int.random(in: 1...500, using: &random), atMost: 4096)
+    return try expanded(file, cut: Int.random(in: 1...500, using: &random), atMost: 4096)
+  }
+
+  @Test(arguments: 0..<200 as Range<UInt64>)
+  func rubbishBehindTheHeaderEndsInAnError(seed: UInt64) throws {
+    // No flags, no time, no name.
+    let header = GzipReader.signature + [UInt8](repeating: 0, count: 7)
+    let error = #expect(throws: DamagedRecording.self) {
+      try expanded(rubbishBehind: header, seed: seed)
+    }
+    #expect(error?.reason == .compression)
+  }
+
+  /// The flags may promise a name or more, which takes the rubbish up to its end.
+  @Test(arguments: 0..<200 as Range<UInt64>)
+  func rubbishBehindTheSignatureIsDamagedOrUnfinished(seed: UInt64) throws {
+    do {
+      let (bytes, reader) = try expanded(rubbishBehind: GzipReader.signature, seed: seed)
+      #expect(reader.isInsideMember && bytes.readableBytes == 0)
+    } catch let error as DamagedRecording {
+      #expect(error.reason == .compression && error.offset <= 2003)
+    }
   }
 
   @Test func aCompressedCaptureIsPlayedLikeTheOther() async throws {

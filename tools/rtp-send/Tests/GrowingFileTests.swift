@@ -318,6 +318,18 @@ import Testing
     }
   }
 
+  /// The beginning of a stream was cut off, or is lost.
+  @Test(arguments: [1, 3, 20, 1 << 20])
+  func aPictureDoesNotGetTheParameterSetsBehindItHoweverTheyAreRead(cut: Int) throws {
+    let pictures = (0..<3).map { index in
+      GroupingTests.key.with { $0.identifier = UInt32(index) }.unit
+    }
+    let sets = [GroupingTests.sequence(), GroupingTests.picture()]
+    let stream = Bitstream.AnnexB.stream(of: [pictures[0]] + sets + pictures[1...])
+    let units = try all(Array(stream.readableBytesView), nil) { cut }
+    #expect(units.map(\.units) == [sets + [pictures[1]], sets + [pictures[2]]])
+  }
+
   @Test(arguments: [LengthPrefixed.LengthSize.one, .two, .four])
   func lengthsHaveTheSizeThatTheIndexSays(size: LengthPrefixed.LengthSize) throws {
     var known = KnownVideo(.h264)

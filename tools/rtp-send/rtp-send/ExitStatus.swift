@@ -8,6 +8,7 @@ enum ExitStatus: Int32, CaseIterable {
   case sourceFailed = 1
   case networkFailed = 2
   case outputFailed = 6
+  case noLibrary = 17
   case usage = 64
 
   var meaning: String {
@@ -16,6 +17,7 @@ enum ExitStatus: Int32, CaseIterable {
     case .sourceFailed: "the source cannot be opened, read or encoded"
     case .networkFailed: "the address is not known, cannot be bound, or cannot be sent to"
     case .outputFailed: "the SDP file or the statistics cannot be written"
+    case .noLibrary: "a library is too old for this program"
     case .usage: "the command line is wrong"
     }
   }

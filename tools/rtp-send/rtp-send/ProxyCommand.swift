@@ -144,7 +144,7 @@ struct ProxySummary {
       line += "; \(report.unreachable) could not reach the server"
     }
     if report.ownLosses > 0 {
-      line += "; beside the plan, this machine lost \(report.ownLosses) packets"
+      line += "; beside the plan, this machine lost \(report.ownLosses.counted("packet"))"
     }
     return line
   }

@@ -147,6 +147,11 @@ struct RTPSendCommand: AsyncParsableCommand {
     }
     do {
       var command = try type.parseAsRoot(arguments)
+      // After what only prints, such as --version.
+      if let fault = LinkedLibrary.firstFault {
+        Session.complain(fault)
+        throw ExitStatus.noLibrary.code
+      }
       if var command = command as? any AsyncParsableCommand {
         try await command.run()
       } else {
@@ -173,7 +178,9 @@ struct RTPSendCommand: AsyncParsableCommand {
       }
       print(type.fullMessage(for: error))
     case .validationFailure:
-      complain(unknownOption(of: type, among: arguments) ?? type.message(for: error), type)
+      complain(
+        unknownOption(of: type, among: arguments)
+          ?? withoutPasswords(type.message(for: error), of: arguments), type)
     default: Session.complain(type.message(for: error))
     }
     return code.rawValue
@@ -186,6 +193,13 @@ struct RTPSendCommand: AsyncParsableCommand {
     // ArgumentParser takes the value of an unknown option for the source.
     (type == ProxyCommand.self ? nil : FFmpegOptions.ofSender.complaint(aboutAnyOf: arguments))
       ?? KnownOptions(of: type).complaint(aboutAnyOf: arguments)
+  }
+
+  /// `words`, which may quote `arguments`, without the logins in their URLs: no URL here has one.
+  private static func withoutPasswords(_ words: String, of arguments: [String]) -> String {
+    arguments.filter { $0.contains("://") }.reduce(words) {
+      $0.replacing($1, with: SourceArgument($1).shown)
+    }
   }
 
   private static func complain<Command: ParsableCommand>(_ words: String, _ type: Command.Type) {

@@ -1,6 +1,7 @@
 import Foundation
 import Impairment
 import RTPSend
+import Transports
 
 /// The totals, for people and for programs.
 struct Summary {
@@ -28,7 +29,8 @@ struct Summary {
     ].filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
     let sound = report.soundPackets > 0 ? " (\(report.soundPackets) of sound)" : ""
     var line =
-      "sent \(report.frames) frames in \(network.delivered) packets\(sound), \(report.bytes) bytes"
+      "sent \(report.frames.counted("frame")) in \(network.delivered.counted("packet"))\(sound), "
+      + report.bytes.counted("byte")
     line += String(format: ", in %.1f s", seconds)
     if report.lateness > .zero {
       line += String(format: ", at most %.1f ms late", milliseconds(report.lateness))
@@ -39,7 +41,7 @@ struct Summary {
       line += "; \(feedback.resent) of \(feedback.requested) packets asked for were sent again"
     }
     if report.refusedUnits > 0 {
-      line += "; \(report.refusedUnits) NAL units left out, whose types are reserved in RTP"
+      line += "; \(report.refusedUnits.counted("NAL unit")) left out, whose type is reserved in RTP"
     }
     if report.skippedUnits > 0 {
       line += "; \(report.skippedUnits) pictures and frames left out for slow clients"

@@ -150,6 +150,7 @@ extension Flow: CustomStringConvertible {
       }
     let digits = String(ssrc, radix: 16)
     let padded = String(repeating: "0", count: max(0, 8 - digits.count)) + digits
-    return "\(way): --ssrc 0x\(padded), payload type \(payloadType), \(packets) packets"
+    return "\(way): --ssrc 0x\(padded), payload type \(payloadType), "
+      + packets.counted("packet")
   }
 }

@@ -181,17 +181,33 @@ import Testing
       "of",
       "lose", "reorder", "within", "restart", "silence", "\t", "inf", "nan", "0-", "wifi",
     ]
+    var refused = 0
     for _ in 0..<3000 {
       let text = (0..<generator.integer(below: 12))
         .map { _ in words[generator.integer(below: words.count)] }
         .joined(separator: " ")
-      guard let plan = try? PlanText.parse(text) else { continue }
-      var network = NetworkSimulator(plan, seed: 1)
-      for time in [0, 1, Int64.max / 2, .max] {
-        network.offer(ByteBuffer(repeating: 0, count: 30), at: Instant(nanoseconds: time))
-        _ = plan.events(in: 0..<time)
-        _ = plan.size(at: time)
+      do throws(PlanText.Problem) {
+        expectBounds(of: try PlanText.parse(text))
+      } catch {
+        refused += 1
+        #expect(error.line > 0 && error.line <= 1 + text.count { $0 == "\n" })
       }
     }
+    #expect((1000...2900).contains(refused))
+  }
+
+  /// However late it is, and whatever becomes of packets.
+  private func expectBounds(of plan: Plan) {
+    var network = NetworkSimulator(plan, seed: 1)
+    for time in [0, 1, Int64.max / 2, .max] {
+      network.offer(ByteBuffer(repeating: 0, count: 30), at: Instant(nanoseconds: time))
+      // Those of the first round, and of a thousand more.
+      #expect(plan.events(in: 0..<time).count <= 1001 * plan.entries.count)
+      // None of the words is a size.
+      #expect(plan.size(at: time) == nil)
+    }
+    let counters = network.counters
+    #expect(counters.offered == 4)
+    #expect(network.pendingCount == 4 - counters.lost + counters.duplicated + counters.garbage)
   }
 }

@@ -42,12 +42,12 @@ struct AnnexBGrowth {
       if let unit = splitter.finish() { try take(unit: unit) }
     }
     guard splitter.waitingBytes == 0 else { return nil }
-    return ready.popFirst() ?? grouper?.settle().map(GrowingPicture.init)
+    return ready.popFirst() ?? Self.picture(grouper?.settle(), of: known)
   }
 
   mutating func finish() throws(GrowingFault) -> GrowingPicture? {
     if let unit = splitter.finish() { try take(unit: unit) }
-    return ready.popFirst() ?? grouper?.finish().map(GrowingPicture.init)
+    return ready.popFirst() ?? Self.picture(grouper?.finish(), of: known)
   }
 
   var waitingBytes: Int { splitter.waitingBytes }
@@ -58,12 +58,23 @@ struct AnnexBGrowth {
       try begin(with: header)
     }
     guard let codec = known?.codec, unit.readableBytes >= codec.headerLength else { return }
+    // A parameter set that ends a picture belongs to the next one.
+    let before = known
     known?.take(unit)
     if grouper == nil {
       grouper = AccessUnitGrouper(codec)
       for set in known?.ordered ?? [] { grouper?.learn(set) }
     }
-    if let ended = grouper?.take(unit) { ready.append(GrowingPicture(ended)) }
+    if let ended = Self.picture(grouper?.take(unit), of: before) { ready.append(ended) }
+  }
+
+  private static func picture(
+    _ group: AccessUnitGrouper.Group?, of video: KnownVideo?
+  ) -> GrowingPicture? {
+    guard let group else { return nil }
+    var picture = GrowingPicture(group)
+    picture.video = video
+    return picture
   }
 
   /// The codec is that of the writer's other files, unless the first unit can only be of another.

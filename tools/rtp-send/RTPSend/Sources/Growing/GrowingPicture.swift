@@ -11,6 +11,9 @@ struct GrowingPicture: Equatable {
   var isRandomAccess: Bool
   /// It is the rest of the picture before it, which was thought to be whole.
   var isContinued = false
+  /// What was known of the video with its last unit, though the file was read further; `nil` where
+  /// what is known holds for all of the file, as by its index.
+  var video: KnownVideo?
   /// What the container says, in ticks of 90 kHz from its own zero.
   var times: Times?
 

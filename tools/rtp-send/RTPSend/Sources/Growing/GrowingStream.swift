@@ -95,12 +95,12 @@ struct GrowingStream {
   private mutating func unit(
     _ picture: GrowingPicture, _ arrival: Int64
   ) throws(GrowingFault) -> SourceAccessUnit? {
-    guard let video = file.video else { return nil }
+    guard let video = picture.video ?? file.video else { return nil }
     if let known, hasBegun, known.codec != video.codec {
       throw .codecChanged(to: video.codec.encodingName, from: known.codec.encodingName)
     }
-    let time = place(picture, video, arrival)
-    // The file is read ahead of its pictures, so what is known of it may belong to later ones.
+    let time = place(picture, arrival)
+    // An index may be that of later pictures.
     var sets = self.sets.flatMap { $0.isDecodable ? $0 : nil } ?? video
     for unit in picture.units { sets.take(unit) }
     self.sets = sets
@@ -119,7 +119,7 @@ struct GrowingStream {
   }
 
   private mutating func place(
-    _ picture: GrowingPicture, _ video: KnownVideo, _ arrival: Int64
+    _ picture: GrowingPicture, _ arrival: Int64
   ) -> GrowingPicture.Times {
     guard !picture.isContinued else {
       return GrowingPicture.Times(presentation: lastPresentation, decoding: lastDecoding ?? 0)
@@ -134,8 +134,8 @@ struct GrowingStream {
     } else {
       if times == nil {
         times = PictureTimes(
-          framesPerSecond: framesPerSecond ?? video.framesPerSecond, isFixed: framesPerSecond != nil
-        )
+          framesPerSecond: framesPerSecond ?? video?.framesPerSecond,
+          isFixed: framesPerSecond != nil)
       }
       let placed = times?.place(picture.order, fields: picture.fields, at: arrival) ?? (0, 0)
       time = GrowingPicture.Times(presentation: placed.0, decoding: placed.1)
