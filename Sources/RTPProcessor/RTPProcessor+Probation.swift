@@ -167,11 +167,12 @@ extension RTPProcessor {
 
   private mutating func replaceSource(by prospect: Prospect, first: ReorderBuffer.Entry) {
     releaseEverything()
-    statistics.beginTransit(ofAnotherSource: prospect.ssrc != ssrc)
+    let former = ssrc
+    statistics.beginTransit(ofAnotherSource: prospect.ssrc != former)
     let timeline =
       source?.timeline ?? formerTimeline
       ?? MediaTimeline(clockRate: max(configuration.clockRate, 1))
-    let followsOther = ssrc != nil && ssrc != prospect.ssrc
+    let followsOther = former != nil && former != prospect.ssrc
     source = Source(
       of: prospect, first: first, timeline: timeline,
       newSession: source == nil && formerTimeline != nil, followsOther: followsOther,
