@@ -151,10 +151,11 @@ enum Summary {
       (delivery.failures[.decoderLost] ?? 0, "lost with the decoder's process"),
     ]
     let isComplete = isComplete(reception, transport)
-    // Where no other picture is wrong either, the sender left out what they refer to, or this side
-    // joined the stream behind it.
+    // Where no other picture is wrong or left out either, the sender left out what they refer to, or
+    // this side joined the stream behind it.
     let lacksReferences =
-      isComplete && concealed == 0 && withoutFrame.allSatisfy { $0.count == 0 }
+      isComplete && delivery.droppedBeforeDecoder == 0 && concealed == 0
+      && withoutFrame.allSatisfy { $0.count == 0 }
       && delivery.damages.keys.allSatisfy { $0 == .reference }
     let isInherited = damaged == delivery.damages[.reference] && !lacksReferences
     let shown: [(count: UInt64, word: String)] = [

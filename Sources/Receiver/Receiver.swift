@@ -2,7 +2,6 @@ import Bitstream
 import BlockingIO
 public import Decode
 public import Defragment
-import NIOCore
 import NIOPosix
 public import Outputs
 import RTPWire
@@ -33,8 +32,6 @@ public final class Receiver: Sendable {
   private let configuration: Configuration
   /// The clock of its source.
   private let clock: ArrivalClock
-  /// Lends its timers.
-  private let eventLoop: any EventLoop
   private let outputs: [RunningOutput]
   private let playout: Playout?
   private let distribution: Distribution
@@ -76,7 +73,6 @@ public final class Receiver: Sendable {
     let transport = try makeTransport(nil)
     let clock = transport.clock
     self.clock = clock
-    eventLoop = transport.eventLoop
     let playout = configuration.pacesOutputs ? clock.playout(at: configuration.playoutRate) : nil
     self.playout = playout
     let activity = Activity()
@@ -236,7 +232,9 @@ public final class Receiver: Sendable {
     while let rest = patience.rest(
       decoded: distribution.statistics.decodedUnits, mayAwaitDisk: mayAwaitDisk, at: .now)
     {
-      await distribution.decoding.wait(notBefore: .zero, atMost: rest, on: eventLoop)
+      // That of the transport may be gone already.
+      await distribution.decoding.wait(
+        notBefore: .zero, atMost: rest, on: MultiThreadedEventLoopGroup.singleton.next())
       if Task.isCancelled { return false }
     }
     await abandonDecoding()

@@ -11,8 +11,8 @@ public struct TransportCounters: Sendable {
   public var otherSender: OtherSender?
   /// How the media was carried in the end, where that is negotiated or was recorded.
   public var carriage: Carriage?
-  /// Protocol violations of the far end that were tolerated, each a sentence for the person who
-  /// looks after it; at most ``maximumDiagnostics``, see ``note(_:)``.
+  /// What was tolerated or chosen, each a sentence for the person who looks after the far end; at
+  /// most ``maximumDiagnostics``, see ``note(_:)``.
   public var diagnostics: [TransportDiagnostic] = []
   /// The figures of its own counters, by what they were declared as.
   public private(set) var own: [TransportCounter: UInt64] = [:]

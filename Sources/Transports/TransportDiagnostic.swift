@@ -1,4 +1,4 @@
-/// A protocol violation of a far end that was tolerated, said for a person.
+/// What a transport tolerated or chose, said for a person.
 public struct TransportDiagnostic: Sendable, Hashable {
   /// How much it matters.
   public enum Weight: Sendable, Hashable {

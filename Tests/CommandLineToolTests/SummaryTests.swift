@@ -15,6 +15,7 @@ struct SummaryTests {
     var lost: UInt64 = 0
     var repaired: UInt64 = 0
     var lostLocally: UInt64 = 0
+    var droppedBeforeDecoder: UInt64 = 0
   }
 
   private static let leftOut = Run(conditions: [.damaged: 5], damages: [.reference: 5])
@@ -54,6 +55,7 @@ struct SummaryTests {
     (losing { $0.lost = 1 }, "5 damaged by errors in earlier pictures"),
     (losing { $0.repaired = 1 }, "5 damaged by errors in earlier pictures"),
     (losing { $0.lostLocally = 1 }, "5 damaged by errors in earlier pictures"),
+    (losing { $0.droppedBeforeDecoder = 1 }, "5 damaged by errors in earlier pictures"),
     (
       Run(
         conditions: [.concealed: 1, .damaged: 4], damages: [.lostPackets: 1, .reference: 4],
@@ -68,6 +70,7 @@ struct SummaryTests {
     delivery.conditions = run.conditions
     delivery.damages = run.damages
     delivery.failures[.notIntact] = run.skipped
+    delivery.droppedBeforeDecoder = run.droppedBeforeDecoder
     var reception = ReceptionStatistics()
     (reception.lost, reception.filled) = (run.lost, run.repaired)
     var transport = TransportCounters()

@@ -55,7 +55,7 @@ extension ONVIFError: CustomStringConvertible {
     case .noSuchProfile(let name, let known):
       return "the camera has no profile '\(name.printable)'; there are \(Self.list(known))"
     case .noUsableProfile(let encodings):
-      return "the camera has no profile with H.264 or H.265 (\(Self.list(encodings))); switch the "
+      return "none of the camera's profiles can be received (\(Self.list(encodings))); switch the "
         + "encoding of one in its settings"
     case .noProfiles:
       return "the camera has no profiles; check its settings, and whether this user may see them"

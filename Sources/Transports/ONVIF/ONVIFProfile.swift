@@ -51,7 +51,9 @@ struct ONVIFProfile: Sendable, Hashable {
   /// Profiles whose video may be received: of the encodings that are known by `choice`, then those
   /// of which nothing is said, and then all others, unless the choice is of certain encodings.
   static func usable(in profiles: [ONVIFProfile], by choice: MediaChoice) -> [ONVIFProfile] {
-    let encodings = choice.encodings.isEmpty ? choice.knownEncodings : choice.encodings
+    var encodings = choice.encodings.isEmpty ? choice.knownEncodings : choice.encodings
+    // Whoever says nothing decodes these more likely than JPEG.
+    if encodings.isEmpty { encodings = ["H264", "H265"] }
     var (known, unsaid, others): ([ONVIFProfile], [ONVIFProfile], [ONVIFProfile]) = ([], [], [])
     for profile in profiles {
       switch profile.video {

@@ -109,7 +109,7 @@ struct ONVIFDialogueTests {
       (["H264", "VP8"], ["H264", "H265"], ["H265", "VP8"], "VP8"),
       // What the user says takes precedence over what the camera says.
       ([], ["H265"], ["JPEG", "H264", "H265"], "H265"), ([], ["H265"], ["H264"], "H264"),
-      ([], [], ["JPEG", "H264"], "JPEG"),
+      ([], [], ["JPEG", "H264"], "H264"), ([], [], ["JPEG"], "JPEG"),
     ] as [(Set<String>, Set<String>, [String], String)])
   func severalProfiles(
     received: Set<String>, known: Set<String>, offered: [String], played: String
