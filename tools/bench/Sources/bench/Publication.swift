@@ -48,8 +48,6 @@ struct Publication {
     return order.map { bench in (bench, results.figures.filter { $0.bench == bench }) }
   }
 
-  private var commit: String { results.environment.versions["commit"] ?? "unknown" }
-
   private var versions: String {
     results.environment.versions.filter { $0.key != "commit" }.sorted { $0.key < $1.key }
       .map { "\($0.key) \($0.value)" }.joined(separator: ", ")
@@ -61,7 +59,7 @@ struct Publication {
     var lines = [
       "rtp-recv beside others", "", "date      \(environment.date)",
       "machine   \(environment.machine)", "system    \(environment.system)",
-      "versions  \(versions)", "commit    \(commit)",
+      "versions  \(versions)", "commit    \(environment.versions["commit"] ?? "unknown")",
       "command   \(results.command), \(number(results.seconds / 60, 0)) minutes", "",
     ]
     let width = results.figures.map(\.measure.count).max() ?? 0
@@ -128,8 +126,7 @@ struct Publication {
     let environment = results.environment
     lines += [
       "",
-      "\(environment.date), commit \(commit), \(versions); \(environment.machine); "
-        + "\(environment.system): "
+      "\(environment.date), \(versions); \(environment.machine); \(environment.system): "
         + "`\(results.command)`, \(number(results.seconds / 60, 0)) minutes. "
         + "The last column says how many times better rtp-recv is than the best of the others; "
         + "a bare program, which only reads and writes, is no rival: 'bare × 1.5' takes half as much "
