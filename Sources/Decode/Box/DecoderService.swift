@@ -194,6 +194,10 @@ private final class FrameReporter: Sendable {
     guard let packets = frame.origin?.packets,
       let place = unsafe pictures.place(of: frame.libav, planes: frame.planeCount)
     else { _exit(EXIT_FAILURE) }
+    // libavcodec conceals what it has no memory for, as if bits were wrong.
+    if frame.damage == .wrongBits, box_lacks_memory() != 0 {
+      state.withLock { $0.lacksMemory = true }
+    }
     let number = state.withLock { state in
       state.number &+= 1
       state.out[state.number] = frame

@@ -267,4 +267,4 @@ def frames_before_the_answer(trial: Trial) -> None:
     rtp = trial.statistics(receiver)["rtp"]
     # One number again and again proves no source (RFC 3550 A.1).
     trial.equal(
-        (rtp["duplicate"], rtp["unconfirmed"]), (999_999, 1), "duplicates, and the one of no source")
+        (rtp["duplicate"], rtp["foreign_source"]), (999_999, 1), "duplicates, and the one of no source")

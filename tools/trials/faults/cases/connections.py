@@ -90,11 +90,12 @@ def http_ends(trial: Trial) -> None:
 def _unplugged(trial: Trial, destination: str, url: str, *options: str) -> None:
     """A cable is pulled, and nobody says so: once for good, and once for a while."""
     network = trial.enter(Network())
-    server = trial.send(
-        "pattern", destination.format(network.SERVER), "--size", "320x180", "--bitrate", "300k",
-        prefix=network.at_server)
-    server.port()
     for name, more in (("gives-up", ["--timeout", "3"]), ("goes-on", ["--reconnect"])):
+        # One that waits for a hello goes on sending to who is cut off, and to nobody else.
+        server = trial.send(
+            "pattern", destination.format(network.SERVER), "--size", "320x180", "--bitrate", "300k",
+            prefix=network.at_server)
+        server.port()
         receiver = trial.receive(
             url.format(network.SERVER), *options, *more, "-o", f"{name}.jsonl",
             prefix=network.at_receiver)
@@ -107,6 +108,7 @@ def _unplugged(trial: Trial, destination: str, url: str, *options: str) -> None:
                 receiver, 5, "no more media for 3 s|nothing of the stream came for 3 s", within=15)
             trial.expect(time.monotonic() - pulled < 8, "it gives up after --timeout")
             network.plug()
+            server.kill()
         else:
             receiver.line("(no more media|nothing of the stream came) for 5 s.*; connecting again")
             time.sleep(3)  # Longer than the silence, so that attempts fail too.
