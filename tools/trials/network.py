@@ -97,9 +97,10 @@ class Network:
         self.on_receiver("ip", "link", "set", "cable", "up")
 
     def unplug(self) -> None:
-        """Nothing arrives any more, and nobody is told."""
-        self.on_server("iptables", "-A", "INPUT", "-i", "cable", "-j", "DROP")
-        self.on_server("iptables", "-A", "OUTPUT", "-o", "cable", "-j", "DROP")
+        """Nothing arrives any more, and nobody is told: who sends would be if its own machine dropped it."""
+        for on_machine in (self.on_server, self.on_receiver):
+            on_machine("iptables", "-A", "INPUT", "-i", "cable", "-j", "DROP")
 
     def plug(self) -> None:
-        self.on_server("iptables", "-F")
+        for on_machine in (self.on_server, self.on_receiver):
+            on_machine("iptables", "-F")
