@@ -151,7 +151,7 @@ enum Summary {
       (delivery.failures[.decoderLost] ?? 0, "lost with the decoder's process"),
     ]
     let isComplete = isComplete(reception, transport)
-    // Where no other picture is wrong or left out either, the sender left out what they refer to, or
+    // Where no other picture is wrong or was left out, the sender left out what they refer to, or
     // this side joined the stream behind it.
     let lacksReferences =
       isComplete && delivery.droppedBeforeDecoder == 0 && concealed == 0
