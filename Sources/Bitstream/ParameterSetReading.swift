@@ -24,7 +24,7 @@ extension FormatDescription {
   /// The longest side in luma samples: of levels 6 to 6.2, the root of eight times the largest area
   /// (H.264 §A.3.1, H.265 §A.4.1).
   public static let maximumSide = 16_888
-  /// The largest picture in luma samples.
+  /// The largest picture in luma samples: 64 Mpx, more than any level of H.264 or H.265 allows.
   public static let maximumArea = 64 << 20
 
   /// More frames per second are not meant: cameras declare the clock of RTP instead, 90,000.

@@ -1,7 +1,15 @@
+import Dispatch
 import Glibc
+import RTPWire
 
 /// A dedicated thread for blocking work: decoding, and writing to a reader that may be slow.
 package final class WorkerThread: Sendable {
+  /// Ends waits that last too long.
+  ///
+  /// A task that sleeps would wake Swift's pool of threads, at which Dispatch looks once a second
+  /// from then on.
+  private static let deadlines = DispatchQueue(label: "rtp-recv.deadlines")
+
   private let ended = Monitor(Ending())
 
   /// How a wait for a thread ended.
@@ -65,13 +73,11 @@ package final class WorkerThread: Sendable {
   /// - Returns: how the wait ended.
   @discardableResult
   package func join(within limit: Duration? = nil) async -> Outcome {
-    let release = limit.map { limit in
-      Task { [ended] in
-        try await Task.sleep(for: limit)
-        Self.end(ended, .released)
-      }
+    if let limit {
+      let time = DispatchTimeInterval.nanoseconds(Int(limit.wholeNanoseconds))
+      // What has ended by then stays ended.
+      Self.deadlines.asyncAfter(deadline: .now() + time) { [ended] in Self.end(ended, .released) }
     }
-    defer { release?.cancel() }
     return await withCheckedContinuation { continuation in
       let outcome = ended.update { ending in
         if ending.outcome == nil { ending.waiters.append(continuation) }
@@ -95,4 +101,11 @@ package final class WorkerThread: Sendable {
 /// The system granted no thread; `code` is the `errno` value of `pthread_create`.
 public struct ThreadError: Error, Sendable, Hashable {
   public let code: Int32
+}
+
+extension ThreadError: CustomStringConvertible {
+  public var description: String {
+    unsafe "the system grants no more threads: \(String(cString: strerror(code))); receive fewer "
+      + "cameras, or raise the limit of processes (ulimit -u, or TasksMax= of a service)"
+  }
 }

@@ -61,7 +61,7 @@ extension AsyncParsableCommand {
   }
 
   /// What ArgumentParser says of `error`, and what to do where the number of sources is wrong.
-  private static func words(for error: any Error, about arguments: [String]) -> String {
+  static func words(for error: any Error, about arguments: [String]) -> String {
     let words = message(for: error)
     guard self == RTPRecv.self else { return words }
     if words.contains("nexpected argument"), words.contains("://") {

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Bitstream
 import Defragment
 import OptionNames
 import RTPWire
@@ -16,8 +17,9 @@ struct MediaOptions: ParsableArguments {
     help: ArgumentHelp(
       "\(CommandLineTool.current.formats.names), or auto to recognize it by the packets.",
       valueName: "name"),
-    completion: .list(CommandLineTool.current.formats.codecs.map(\.name) + ["auto"]))
-  var codec = "auto"
+    completion: .list(
+      CommandLineTool.current.formats.codecs.map(\.name) + [CodecChoice.automaticName]))
+  var codec = CodecChoice.automatic
 
   @Option(
     parsing: .unconditional,
@@ -51,9 +53,9 @@ struct MediaOptions: ParsableArguments {
   var reorderWindow = 200
 
   func validate() throws {
-    guard codec == "auto" || CommandLineTool.current.formats.codec(named: codec) != nil else {
+    if case .named(let name) = codec, codec.known == nil {
       throw ValidationError(
-        "no codec named '\(codec)'; there are auto, \(CommandLineTool.current.formats.names)")
+        "no codec named '\(name)'; there are auto, \(CommandLineTool.current.formats.names)")
     }
     guard (payloadType ?? 0) < 128 else { throw ValidationError("--payload-type must be 0 to 127") }
     guard clockRate != 0 else { throw ValidationError("--clock-rate must be at least 1") }
@@ -68,7 +70,7 @@ struct MediaOptions: ParsableArguments {
   /// What a medium is taken for that may come in several formats.
   var knownEncodings: Set<String> {
     let formats = CommandLineTool.current.formats
-    guard let own = formats.codec(named: codec) else { return formats.encodingNames }
+    guard let own = codec.known else { return formats.encodingNames }
     let ofOwn = formats.formats.filter { $0.codec == own }
     return FormatCatalogue(ofOwn, sound: formats.soundFormats).encodingNames
   }
@@ -94,9 +96,7 @@ struct MediaOptions: ParsableArguments {
     completedBy session: SessionDescription?, wantsSound: Bool
   ) throws -> MediaDescription {
     var own = MediaDescription(
-      payloadType: payloadType,
-      encodingName: CommandLineTool.current.formats.codec(named: codec)?.encodingName,
-      clockRate: clockRate)
+      payloadType: payloadType, encodingName: codec.known?.encodingName, clockRate: clockRate)
     fec?.describe(in: &own)
     guard let sessionDescription, let session else { return own }
     guard let media = received(of: session, wantsSound: wantsSound) else {
@@ -136,7 +136,7 @@ extension MediaOptions {
     }
     let video =
       known ?? videos.first { $0.description.encodingName == nil }
-      ?? (formats.codec(named: codec) == nil ? nil : videos.first)
+      ?? (codec.known == nil ? nil : videos.first)
     let sound = session.sound
     let isKnown = sound.map { formats.knowsSound($0.description) } ?? false
     return video ?? (wantsSound && isKnown ? sound : nil) ?? videos.first ?? sound

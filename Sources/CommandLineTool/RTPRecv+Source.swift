@@ -38,7 +38,7 @@ extension RTPRecv {
     if case .matrix = media.fec { options.repair.takesCorrection = true }
     options.repair.retransmissionPort = feedback.retransmissionPort
     // What the user says takes precedence over the description.
-    if media.codec == "auto" {
+    if media.codec == .automatic {
       options.media.encodings = Set(
         CommandLineTool.current.formats.codecs.map { $0.encodingName.uppercased() })
     }
@@ -64,12 +64,13 @@ extension RTPRecv {
       || requests.contains { $0.format.inputs.contains(.sound) }
   }
 
-  /// Warns where the sound in `described`, which --sdp names, comes to a port beside that of
-  /// `source`.
+  /// Warns where the sound in `described`, which --sdp names, comes to another port than that on
+  /// which `source` listens.
   func warn(ofSoundIn described: SessionDescription?, beside source: SourceArgument) throws {
-    guard !display.quiet, source.bare.lowercased().hasPrefix("rtp://"),
-      let file = media.sessionDescription, let described,
-      let port = media.portOfSound(in: described), !source.bare.hasSuffix(":\(port)"),
+    guard !display.quiet, let file = media.sessionDescription, let described,
+      let port = media.portOfSound(in: described),
+      let own = try CommandLineTool.current.transports.listeningPort(
+        of: source.bare, transport: transport, options: declaredOptions()), own != port,
       try outputs.requests().contains(where: { $0.format.inputs.contains(.sound) })
     else { return }
     StandardError.say(

@@ -328,6 +328,9 @@ struct RTPRecv: AsyncParsableCommand {
     } catch let error as CannotWrite {
       StandardError.say(.error("\(error)"))
       return .outputFailed
+    } catch let error as ThreadError {
+      StandardError.say(.error("\(error)"))
+      return .failed
     } catch let error as UnsupportedFormat {
       StandardError.say(.error("\(media.sessionDescription ?? argument.shown): \(error)"))
       return .unrecognizedMedia

@@ -102,7 +102,7 @@ final class Session: Sendable {
     let transport = try makeTransport(nil)
     isPassive = transport.isPassive
     comesAgain = transport.comesAgain
-    isLive = transport.clock != .recorded
+    isLive = transport.clock.isLive
     rules = try command.expectation.rules()
     guard comesAgain || !command.stopping.reconnect else {
       throw Self.reconnectsForNothing.noted()
@@ -204,7 +204,7 @@ final class Session: Sendable {
         source: source.shown, frames: command.stopping.frames,
         duration: command.stopping.duration,
         loginAdvice: command.login.advice(for: source),
-        isCodecChosen: command.media.codec != "auto", payloadType: command.media.payloadType,
+        isCodecChosen: command.media.codec != .automatic, payloadType: command.media.payloadType,
         onlyRecords: onlyRecords,
         comesAgain: comesAgain, isLive: isLive, canAskForKeyPictures: canAskForKeyPictures,
         decodes: decodes,
@@ -361,7 +361,7 @@ final class Session: Sendable {
       isVerbose: isVerbose, isQuiet: isQuiet,
       // The page keeps what it is told.
       saysAttempts: isVerbose && !isForPage, isAsking: !isPassive,
-      isCodecChosen: command.media.codec != "auto",
+      isCodecChosen: command.media.codec != .automatic,
       isDescribed: command.media.sessionDescription != nil,
       canAskForKeyPictures: canAskForKeyPictures,
       countsFrames: command.stopping.frames != nil,

@@ -81,10 +81,12 @@ import NIOCore
     FormatDescription.frameRate(Rational(unsafe context.pointee.framerate))
   }
 
-  /// Takes `unit` for the next packet, with `beginning` before its first slice.
+  /// Takes `unit` for the next packet, with the bytes of `beginning` before its slice.
   ///
   /// - Returns: whether there was memory for it.
-  func fill(from unit: AccessUnit, beginning: ByteBuffer?, endsCutSlices: Bool) -> Bool {
+  func fill(
+    from unit: AccessUnit, beginning: (bytes: ByteBuffer, slice: NALUnit)?, endsCutSlices: Bool
+  ) -> Bool {
     unsafe packet.fill(from: unit, beginning: beginning, endsCutSlices: endsCutSlices)
   }
 

@@ -11,13 +11,14 @@ import NIOCore
 private let cutSliceEnd = [0] + [UInt8](repeating: 0xFF, count: 4095)
 
 extension UnsafeMutablePointer<AVPacket> {
-  /// Copies the unit, with `beginning` before its first slice, to where libavcodec may read past
-  /// its end.
-  func fill(from unit: AccessUnit, beginning: ByteBuffer?, endsCutSlices: Bool) -> Bool {
+  /// Copies the unit, with the bytes of `beginning` before its slice, to where libavcodec may read
+  /// past its end.
+  func fill(
+    from unit: AccessUnit, beginning: (bytes: ByteBuffer, slice: NALUnit)?, endsCutSlices: Bool
+  ) -> Bool {
     let cut = endsCutSlices ? unit.units.filter { !$0.isWhole } : []
-    let beginning = beginning.map { AnnexB.stream(of: [$0]) } ?? ByteBuffer()
-    let length =
-      unit.bytes.readableBytes + beginning.readableBytes + cut.count * cutSliceEnd.count
+    let added = beginning.map { AnnexB.stream(of: [$0.bytes]) } ?? ByteBuffer()
+    let length = unit.bytes.readableBytes + added.readableBytes + cut.count * cutSliceEnd.count
     guard let size = Int32(exactly: length), unsafe av_new_packet(self, size) >= 0,
       let data = unsafe pointee.data
     else { return false }
@@ -29,9 +30,9 @@ extension UnsafeMutablePointer<AVPacket> {
         unsafe UnsafeMutableRawBufferPointer(rebasing: target[written...]).copyMemory(from: piece)
         (read, written) = (end, written + piece.count)
       }
-      if beginning.readableBytes > 0, let first = unit.units.first(where: { $0.type < 32 }) {
-        unsafe copy(upTo: min(max(first.offset - AnnexB.startCode.count, 0), source.count))
-        unsafe beginning.withUnsafeReadableBytes { bytes in
+      if let slice = beginning?.slice {
+        unsafe copy(upTo: min(max(slice.offset - AnnexB.startCode.count, 0), source.count))
+        unsafe added.withUnsafeReadableBytes { bytes in
           unsafe UnsafeMutableRawBufferPointer(rebasing: target[written...]).copyMemory(from: bytes)
           written += bytes.count
         }

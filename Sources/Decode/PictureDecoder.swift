@@ -118,7 +118,8 @@ import RTPWire
     for picture in additions.pictures { decode(hidden: picture) }
     guard
       context.fill(
-        from: unit, beginning: additions.beginning?.bytes, endsCutSlices: endsCutSlices)
+        from: unit, beginning: additions.beginning.map { (bytes: $0.bytes, slice: $0.slice) },
+        endsCutSlices: endsCutSlices)
     else {
       awaitRandomAccess()
       return fail(unit, .outOfMemory)

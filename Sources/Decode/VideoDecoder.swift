@@ -12,8 +12,8 @@ import NIOCore
 /// two access units lead to one frame.) Callbacks come on the decoder's thread, frames in output
 /// order.
 public final class VideoDecoder: Sendable {
-  /// 64 Mpx: more than any level of H.264 or H.265 allows, and 100 MB per picture.
-  public static let defaultMaximumPixels = 8192 * 8192
+  /// The largest that a parameter set may say: 100 MB per picture.
+  public static let defaultMaximumPixels = FormatDescription.maximumArea
   /// About a second of video; a longer queue means that decoding does not keep up.
   public static let defaultQueueLimits = QueueLimits(count: 32, bytes: 16 << 20)
 

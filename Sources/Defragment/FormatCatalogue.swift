@@ -84,6 +84,13 @@ public struct FormatCatalogue: Sendable {
   /// Whether sound that is described like this can be taken out of its packets.
   public func knowsSound(_ media: MediaDescription) -> Bool { soundFormat(of: media) != nil }
 
+  /// The name of the coding of sound with this SDP encoding name, as ``SoundCodec/name`` has it;
+  /// what nobody knows keeps the name that it came with, in lower case.
+  public func soundName(encodingName: String) -> String {
+    soundFormat(encodingName: encodingName)?.codecName(of: encodingName)
+      ?? encodingName.lowercased()
+  }
+
   /// The samples a second of described sound, where its coding or its parameters say that.
   public func sampleRate(of media: MediaDescription) -> UInt32? {
     soundFormat(of: media)?.format.flatMap { UInt32(exactly: $0.sampleRate) }

@@ -89,7 +89,7 @@ extension JetStreamError: TransportFault {
     }
   }
 
-  public var goesOn: Bool { self == .descriptionChanged }
+  public var continuesInAnotherConnection: Bool { self == .descriptionChanged }
 
   public var outcome: TransportOutcome? {
     switch self {

@@ -62,9 +62,7 @@ extension TransportKind {
     kind.scopes = [OptionScope("nats://", toolOptions: ["--timeout"])]
     kind.hints = [
       TransportHint(.silence) { situation in
-        guard situation.source.hasPrefix("nats"), situation.counters[.messages] == 0 else {
-          return nil
-        }
+        guard situation.counters[.messages] == 0 else { return nil }
         return "nothing is published there now: check the rtp-recv that receives the camera"
       },
       TransportHint(.warning) { situation in

@@ -40,7 +40,7 @@ final class JetStreamReceiver: PacketReceiver {
   private var isHeld = false
   /// The last message of a recording; `nil` for what is still to come.
   private var last: UInt64?
-  private var lastArrival = Instant(nanoseconds: .min)
+  private var arrivals = MonotonicArrivals()
   /// Why the reader has ended; what waits is delivered before.
   private var failure: JetStreamError?
 
@@ -128,11 +128,10 @@ final class JetStreamReceiver: PacketReceiver {
       guard !isOver else { break }
       taken += 1
       let time = last == nil ? now : Instant(nanoseconds: message.time)
-      lastArrival = max(lastArrival, time)
-      guard take(message, at: lastArrival, for: sink) else { return }
+      guard take(message, at: arrivals.order(time), for: sink) else { return }
       counters[.position] = message.sequence
     }
-    if taken > 0 { sink.readCompleted(at: lastArrival) }
+    if taken > 0 { sink.readCompleted(at: arrivals.latest) }
     guard case .open = phase else { return }
     if isOver || last.map({ counters[.position] >= $0 }) == true { return end(.ended) }
     if !isAll {

@@ -1,3 +1,5 @@
+import RTPWire
+
 /// An address in NATS: `nats://HOST[:PORT]/NAME[?KEY=VALUE&…]`, or `nats+tls://` with TLS.
 ///
 /// A user name and a password are in the environment (``NATSLogin``), and not here.
@@ -65,7 +67,7 @@ public struct StreamAddress: Sendable, Hashable {
   var url: String { (isSecure ? "tls://" : "nats://") + endpoint }
 
   /// `host:port`, for people.
-  public var endpoint: String { (host.contains(":") ? "[\(host)]" : host) + ":\(port)" }
+  public var endpoint: String { "\(host.hostInURL):\(port)" }
 
   static func isName(_ text: String) -> Bool {
     (1...64).contains(text.utf8.count)

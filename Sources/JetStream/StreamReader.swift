@@ -48,7 +48,7 @@ struct StreamReader: Sendable {
     var refusedSince: Instant? = .now
     // Ending one waits for the server, and happens on this thread.
     var subscription: StreamSubscription?
-    var goesOn: Bool
+    var wantsAnother: Bool
     repeat {
       subscription = nil
       consumer += 1
@@ -85,9 +85,9 @@ struct StreamReader: Sendable {
         state.monitor.quietly { $0.needsConsumer = true }
         guard rest() else { return }
       }
-      goesOn = try wait()
+      wantsAnother = try wait()
       withExtendedLifetime(subscription) {}
-    } while goesOn
+    } while wantsAnother
   }
 
   private func beginning(
@@ -151,9 +151,9 @@ struct StreamReader: Sendable {
         throw .connectionLost(
           server: address.endpoint, seconds: Int((patience ?? .zero).components.seconds))
       }
-      let goesOn = try result.get()
+      let wantsAnother = try result.get()
       let isReady = state.monitor.quietly { $0.phase == .connected || $0.isClosed }
-      if !goesOn || isReady { return goesOn }
+      if !wantsAnother || isReady { return wantsAnother }
     }
   }
 

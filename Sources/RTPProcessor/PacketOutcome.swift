@@ -30,6 +30,7 @@ public enum PacketOutcome: Sendable, Hashable {
   case malformed(RTPPacketError)
   /// A compound RTCP packet, which was used.
   case control
-  /// A compound RTCP packet that could not be parsed; nothing in it was used.
+  /// A compound RTCP packet that could not be parsed; of it, only the accepted source's sender
+  /// reports before the fault were used.
   case malformedControl(RTCPPacketError)
 }

@@ -69,7 +69,7 @@ extension RTPProcessor {
   private func firstToTakeOver(upTo index: Int, at arrival: Instant) -> Int {
     let newest = prospects[index]
     guard claim(of: newest) == .succession, let first = newest.first,
-      source?.goesOn(with: first.packet) == false
+      source?.continuesNumbering(with: first.packet) == false
     else { return index }
     return prospects[..<index].firstIndex { isReadyToTakeOver($0, at: arrival) } ?? index
   }
@@ -117,7 +117,7 @@ extension RTPProcessor {
         || prospect.firstArrival.advanced(by: configuration.reorderWindow) <= now
     case .succession:
       guard let source, !hasSaidGoodbye else { return true }
-      return source.goesOn(with: first.packet) || source.liveliness.silentFrom <= now
+      return source.continuesNumbering(with: first.packet) || source.liveliness.silentFrom <= now
     }
   }
 
@@ -133,7 +133,8 @@ extension RTPProcessor {
   mutating func promote(at index: Int) {
     guard let first = prospects[index].first else { return }
     let claim = claim(of: prospects[index])
-    let goesOn = claim == .succession && source?.goesOn(with: first.packet) ?? false
+    let continuesNumbering =
+      claim == .succession && source?.continuesNumbering(with: first.packet) ?? false
     let outage = claim == .newNumbering ? source?.missing(before: first) : nil
     let prospect = prospects.remove(at: index)
     promotions += 1
@@ -143,7 +144,7 @@ extension RTPProcessor {
     case .newNumbering: if outage == nil { statistics.sequenceRestarts += 1 }
     case .succession: statistics.sourceChanges += 1
     }
-    if goesOn {
+    if continuesNumbering {
       source?.rename(to: prospect.ssrc)
     } else {
       replaceSource(by: prospect, first: first)
@@ -153,7 +154,7 @@ extension RTPProcessor {
     if claim != .newNumbering { lastReport = nil }
     senderAccount = SenderAccount()
     goodbye = prospect.goodbye
-    repair?.forgetPlaces(isOther: claim == .succession && !goesOn)
+    repair?.forgetPlaces(isOther: claim == .succession && !continuesNumbering)
     tail.forget()
     let highest = source?.highest ?? 0
     source?.take(prospect.held, statistics: &statistics, ready: &ready)

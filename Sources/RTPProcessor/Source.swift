@@ -110,7 +110,7 @@ struct Source: Sendable {
   }
 
   /// Whether `packet`, of another SSRC, continues where this source stopped.
-  func goesOn(with packet: RTPPacket) -> Bool {
+  func continuesNumbering(with packet: RTPPacket) -> Bool {
     let missing = unwrapper.extend(packet.sequenceNumber) - highest - 1
     guard (0...Int64(SourceProof.usualReach)).contains(missing),
       let time = timeline.time(of: packet.timestamp),
@@ -212,8 +212,8 @@ struct Source: Sendable {
       packet, at: arrival, way: way, mayBeAnswer: mayBeAnswer, statistics: &statistics,
       ready: &ready)
     switch outcome {
-    case .late: lateBefore = max(lateBefore, lateBefore &+ 1)
-    case .duplicate: duplicatesBefore = max(duplicatesBefore, duplicatesBefore &+ 1)
+    case .late: lateBefore = lateBefore.addingSaturating(1)
+    case .duplicate: duplicatesBefore = duplicatesBefore.addingSaturating(1)
     case .inOrder, .parked, .overtaken, .renumbered: break
     }
     return outcome

@@ -5,4 +5,7 @@ public enum ArrivalClock: Sendable, Hashable {
   /// A recording's clock, in nanoseconds since 1970 if known: the next packet follows the last one
   /// whenever it is delivered, and waiting loses nothing.
   case recorded
+
+  /// Whether arrivals are times of this machine, so that time passes while nothing comes.
+  public var isLive: Bool { self == .monotonic }
 }

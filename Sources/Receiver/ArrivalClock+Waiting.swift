@@ -5,7 +5,7 @@ import RTPWire
 /// Who waits for whom: a live stream for nobody, a recording for every consumer.
 extension ArrivalClock {
   /// Whether the source waits for the decoder and the consumers of its frames.
-  var waitsForDecoder: Bool { self != .monotonic }
+  var waitsForDecoder: Bool { !isLive }
 
   /// Whether the decoder has to be as fast as the source.
   var wantsFastDecoder: Bool { !waitsForDecoder }
@@ -16,10 +16,10 @@ extension ArrivalClock {
   }
 
   /// The clock by which outputs are paced; recordings play at `rate`.
-  func playout(at rate: Rational?) -> Playout { Playout(isLive: !waitsForDecoder, rate: rate) }
+  func playout(at rate: Rational?) -> Playout { Playout(isLive: isLive, rate: rate) }
 
-  /// Whether arrivals are times of this machine, so that latency can be measured.
-  var measuresLatency: Bool { self == .monotonic }
+  /// Whether latency can be measured, because arrivals are times of this machine.
+  var measuresLatency: Bool { isLive }
 
   /// What turns arrivals into UTC.
   var wallClock: WallClock { measuresLatency ? .system : .arrivals }

@@ -151,7 +151,7 @@ final class Connections: Sendable {
       case .senderCame(connection.number, let time, let last):
         state.withLock { $0.outages.senderCame(at: time, after: last) }
       case .connectionEnded(connection.number, let reason)
-      where reason.goesOn && !configuration.connectsOnce:
+      where reason.continuesInAnotherConnection && !configuration.connectsOnce:
         guard let former = await end(connection) else { return reason }
         remains = former
         surroundings.distribution.endConnection()

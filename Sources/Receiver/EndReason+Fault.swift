@@ -4,9 +4,9 @@ import Transports
 
 extension EndReason {
   /// Whether the rest of the stream comes at once in another connection.
-  var goesOn: Bool {
+  var continuesInAnotherConnection: Bool {
     guard case .transportFailed(let error) = self else { return false }
-    return (error as? any TransportFault)?.goesOn ?? false
+    return (error as? any TransportFault)?.continuesInAnotherConnection ?? false
   }
 
   /// Whether another connection may help, where `media` was said before any of them.

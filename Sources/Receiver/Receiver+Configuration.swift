@@ -52,7 +52,8 @@ extension Receiver {
     public var silenceTimeout = SilenceLimit.standard
     /// How to reconnect when a connection ends or cannot be opened; `nil` ends the run instead.
     ///
-    /// What only goes on in another connection (`TransportFault.goesOn`) is followed in any case.
+    /// What only goes on in another connection (`TransportFault.continuesInAnotherConnection`) is
+    /// followed in any case.
     public var reconnection: Reconnection?
     /// How long packets may gather before they are read, if nobody waits for the result; see
     /// `Reception.Configuration.gatheringTime`.

@@ -2,6 +2,7 @@ import Bitstream
 import BlockingIO
 public import Decode
 public import Defragment
+import NIOCore
 import NIOPosix
 public import Outputs
 import RTPWire
@@ -38,6 +39,9 @@ public final class Receiver: Sendable {
   private let connections: Connections
   /// Runs what a run has to wait for.
   private let tasks = TaskQueue(label: "rtp-recv.receiver")
+  /// Runs what gives up a run, because an output that has stalled, or a file server, may block the
+  /// other queue.
+  private let ending = TaskQueue(label: "rtp-recv.ending")
   /// The run, once it was started.
   private let running = Mutex<Task<Report, Never>?>(nil)
 
@@ -189,7 +193,9 @@ public final class Receiver: Sendable {
     distribution.begin()
     var reason = await connections.run()
     // A recording waits for its consumers, however long they need.
-    let watch = clock.finishingTime.map { _ in Task { await abandonDecodingOnceStalled() } }
+    let watch = clock.finishingTime.map { _ in
+      Task(executorPreference: ending) { await self.abandonDecodingOnceStalled() }
+    }
     // What nothing came in before somebody else ended the run is a gap; a sender that ended it was
     // done.
     let endsInGap =
@@ -218,9 +224,10 @@ public final class Receiver: Sendable {
   /// nothing.
   public func stop() {
     connections.stop()
-    Task { [self] in
-      try? await Task.sleep(for: Self.decodingTime)
-      await abandonDecoding()
+    // That of the transport may be gone by then.
+    let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
+    eventLoop.scheduleTask(in: TimeAmount(Self.decodingTime)) { [self] in
+      Task(executorPreference: ending) { await self.abandonDecoding() }
     }
   }
 

@@ -6,6 +6,7 @@ extension Reception.Carrier {
   init(_ transport: any RTPTransport) {
     self.init(
       clock: transport.clock, isPassive: transport.isPassive,
-      longestSilence: transport.longestSilence, canGather: transport.canGather)
+      longestSilence: transport.longestSilence, comesAgain: transport.comesAgain,
+      canGather: transport.canGather)
   }
 }

@@ -137,10 +137,10 @@ final class StreamDriver: DatagramSink {
     let distribution = surroundings.distribution
     while let action = state.value.reception.nextAction() {
       switch action {
-      case .deliver(let unit): delivered(goesOn: distribution.deliver(unit))
+      case .deliver(let unit): delivered(decodingContinues: distribution.deliver(unit))
       case .deliverSound(let unit):
         distribution.deliver(unit)
-        delivered(goesOn: true)
+        delivered(decodingContinues: true)
       case .awaitRoom:
         distribution.whenRoom { [self] in
           submit { reception in
@@ -165,9 +165,10 @@ final class StreamDriver: DatagramSink {
     }
   }
 
-  private func delivered(goesOn: Bool) {
+  private func delivered(decodingContinues: Bool) {
     state.value.reception.delivered(
-      goesOn: goesOn, isCrowded: surroundings.distribution.isCrowded, at: .now)
+      decodingContinues: decodingContinues, isCrowded: surroundings.distribution.isCrowded,
+      at: .now)
     if surroundings.distribution.hasEnough { state.value.reception.enoughCame() }
     surroundings.activity.note()
   }

@@ -80,7 +80,7 @@ extension Reception {
       recordedSound.isEmpty, gate.isOpen
     else { return }
     let types = video.unrecognizedPayloadTypes
-    if !carrier.mayComeAgain, case .recognizing = video.phase, !types.isEmpty,
+    if !carrier.comesAgain, case .recognizing = video.phase, !types.isEmpty,
       soundDelivered == 0
     {
       // The codec cannot be learned any more.

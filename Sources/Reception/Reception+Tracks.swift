@@ -1,5 +1,4 @@
 import Defragment
-import NIOCore
 import RTPWire
 
 /// Assigns datagrams to tracks, by the description and by the packets.
@@ -113,7 +112,7 @@ extension Reception {
   /// reports of all sources into one.
   private mutating func passOnReports(in datagram: Datagram, besides place: Place) {
     guard places.count > 1 else { return }
-    let further = datagram.controlSources.dropFirst()
+    let further = RTCPPacket.sources(in: datagram.bytes).dropFirst()
     guard !further.isEmpty else { return }
     if place != .video, let ssrc = video.ssrc, further.contains(ssrc) { video.receive(datagram) }
     for index in others.indices where place != .other(index) && others[index].place != nil {
@@ -137,7 +136,7 @@ extension Reception {
   /// The track whose source sent a datagram of RTCP, which came at `place`: some servers put all
   /// tracks on channels 0 and 1, and so do those that bundle (RFC 9143).
   private func placeOfSource(of datagram: Datagram, at place: Place) -> Place {
-    guard let ssrc = datagram.controlSources.first else { return place }
+    guard let ssrc = RTCPPacket.sources(in: datagram.bytes).first else { return place }
     let own: UInt32? =
       switch place {
       case .video: video.ssrc
@@ -242,33 +241,9 @@ extension Reception {
   /// - Returns: whether it is of no other source.
   @discardableResult
   private mutating func passOnControl(_ datagram: Datagram) -> Bool {
-    let sources = datagram.controlSources
+    let sources = RTCPPacket.sources(in: datagram.bytes)
     let found = sources.compactMap(index(ofFound:))
     for index in Set(found) { others[index].receive(datagram) }
     return !found.isEmpty && found.count == sources.count
-  }
-}
-
-extension Datagram {
-  /// So many sources of one compound are looked at.
-  private static let maximumSources = 32
-
-  /// The sources that its packets are of, if it is RTCP, each once (RFC 3550 §6.4.1, §6.6).
-  fileprivate var controlSources: [UInt32] {
-    var rest = bytes
-    var sources: [UInt32] = []
-    while sources.count < Self.maximumSources,
-      let (first, type, words) = rest.readMultipleIntegers(as: (UInt8, UInt8, UInt16).self),
-      let body = rest.readSlice(length: 4 * Int(words))
-    {
-      let isGoodbye = type == RTCPPacketType.goodbye.rawValue
-      for place in 0..<(isGoodbye ? Int(first & 0x1F) : 1) {
-        guard
-          let source = body.getInteger(at: body.readerIndex + 4 * place, as: UInt32.self)
-        else { break }
-        if !sources.contains(source) { sources.append(source) }
-      }
-    }
-    return sources
   }
 }

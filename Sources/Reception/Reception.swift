@@ -14,7 +14,8 @@ public import RTPWire
 public struct Reception: Sendable {
   /// What the caller has to do, in this order.
   public enum Action: Sendable {
-    /// Hand on an access unit of the video; then say ``delivered(goesOn:isCrowded:at:)``.
+    /// Hand on an access unit of the video; then say
+    /// ``delivered(decodingContinues:isCrowded:at:)``.
     case deliver(AccessUnit)
     /// Hand on a unit of the sound, in order with the video's; then say the same.
     case deliverSound(SoundUnit)
@@ -210,11 +211,11 @@ public struct Reception: Sendable {
   /// Notes that an access unit, or sound, was handed on.
   ///
   /// - Parameters:
-  ///   - goesOn: whether decoding can go on with the next one.
+  ///   - decodingContinues: whether decoding can go on with the next one.
   ///   - isCrowded: whether more waits for the consumer of access units than should.
   ///   - now: the time.
-  public mutating func delivered(goesOn: Bool, isCrowded: Bool, at now: Instant) {
-    if !goesOn, carrier.senderListens { video.wantKeyPicture(at: now) }
+  public mutating func delivered(decodingContinues: Bool, isCrowded: Bool, at now: Instant) {
+    if !decodingContinues, carrier.senderListens { video.wantKeyPicture(at: now) }
     crowded(isCrowded, at: now)
   }
 

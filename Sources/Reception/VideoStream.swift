@@ -362,7 +362,8 @@ public struct VideoStream: Sendable {
       [setsAreKnown, formats = configuration.formats] packet in
       formats.isEntryPoint(packet.payload, parameterSetsKnown: setsAreKnown)
     }
-    if outcome == .ignoredPayloadType {
+    // What a session of retransmissions brings is no other source, and no other codec.
+    if outcome == .ignoredPayloadType, datagram.channel == .media {
       passOver(datagram)
       if configuration.media.payloadType == nil { considerSuccession(by: datagram) }
     } else if let successor, outcome == .inOrder || outcome == .parked,

@@ -1,3 +1,5 @@
+import RTPWire
+
 /// Where the page is served: `HOST:PORT`, or `:PORT` for all IPv4 addresses of this machine.
 public struct ListenAddress: Sendable, Hashable {
   /// A name or an address, without the brackets of an IPv6 address.
@@ -15,5 +17,5 @@ public struct ListenAddress: Sendable, Hashable {
 }
 
 extension ListenAddress: CustomStringConvertible {
-  public var description: String { "\(host.contains(":") ? "[\(host)]" : host):\(port)" }
+  public var description: String { "\(host.hostInURL):\(port)" }
 }

@@ -3,6 +3,7 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 import NIOWebSocket
+import RTPWire
 import Receiver
 
 /// Serves the live page, and whatever else has a route, over HTTP.
@@ -98,9 +99,7 @@ public final class PageServer: Sendable {
     try await loop.submit { entrance.value = rules }.get()
     let isAnywhere = ["0.0.0.0", "::"].contains(address.host)
     let host = isAnywhere ? Self.names.first ?? "localhost" : address.host
-    url =
-      "http://\(host.contains(":") ? "[\(host)]" : host):\(port)/"
-      + (token.map { "?token=\($0.text)" } ?? "")
+    url = "http://\(host.hostInURL):\(port)/" + (token.map { "?token=\($0.text)" } ?? "")
     self.group = group
   }
 

@@ -84,7 +84,7 @@ final class Collector: DatagramSink {
   }
 
   /// Sets the clock for arrival times, before any comes.
-  func goes(by clock: ArrivalClock) { isLive.withLock { $0 = clock == .monotonic } }
+  func goes(by clock: ArrivalClock) { isLive.withLock { $0 = clock.isLive } }
 
   /// Holds the transport for as long as somebody holds this, as a sink that answers does.
   func own(_ transport: any RTPTransport) { owned.withLock { $0 = transport } }

@@ -79,7 +79,7 @@ public protocol RTPTransport: Sendable {
 }
 
 extension RTPTransport {
-  public var comesAgain: Bool { clock == .monotonic }
+  public var comesAgain: Bool { clock.isLive }
 
   public var canGather: Bool { false }
 

@@ -1,6 +1,6 @@
 internal import NIOCore
 
-/// A server's redirects, and whether they may be followed (RFC 2326 §11.1, §10.10; RFC 9110 §15.4).
+/// A server's redirects, and whether they may be followed (RFC 2326 §11.2, §10.10; RFC 9110 §15.4).
 struct Redirections: Sendable {
   /// Why a redirect is not followed.
   enum Fault: Error, Sendable, Hashable {

@@ -1,4 +1,5 @@
 internal import Glibc
+internal import RTPWire
 
 /// The address of a stream on a server, without credentials.
 struct ServerURL: Sendable, Hashable {
@@ -133,7 +134,7 @@ extension ServerURL: CustomStringConvertible {
 
   /// `host:port`, an IPv6 address in brackets.
   static func endpoint(_ host: String, _ port: Int?) -> String {
-    (host.contains(":") ? "[\(host)]" : host) + (port.map { ":\($0)" } ?? "")
+    host.hostInURL + (port.map { ":\($0)" } ?? "")
   }
 
   /// An address for people, without any user name and password.

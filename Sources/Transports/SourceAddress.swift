@@ -13,6 +13,11 @@ struct SourceAddress: Sendable, Hashable {
   /// 0 … 65535; 0 asks the kernel for a free port, which only a listener can do.
   let port: Int
 
+  /// Whether it names a port to listen on, whatever its scheme is for.
+  ///
+  /// Other players listen on 'udp://:5004', 'udp://@:5004' and 'udp://239.1.2.3:5004'.
+  var listens: Bool { host == nil || isForListening || isGroup }
+
   /// Whether the host is a multicast group.
   var isGroup: Bool {
     host.flatMap { try? SocketAddress(ipAddress: $0, port: port) }?.isMulticast ?? false

@@ -88,6 +88,16 @@ public struct TransportCatalogue: Sendable {
     try kind(of: source, transport: name, options).describesMedia(source)
   }
 
+  /// The port of this machine that a SOURCE argument names, where it names one to listen on.
+  ///
+  /// - Throws: what is wrong with the argument, as ``make(source:transport:options:after:on:)``
+  ///   does.
+  public func listeningPort(
+    of source: String, transport name: String? = nil, options: TransportOptions = TransportOptions()
+  ) throws(TransportError) -> Int? {
+    try kind(of: source, transport: name, options).listeningPort(source)
+  }
+
   /// What the transport of a SOURCE argument, and SRTP over it, tell people by their counters.
   ///
   /// - Throws: what is wrong with the argument, as ``make(source:transport:options:after:on:)``

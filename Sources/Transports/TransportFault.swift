@@ -10,7 +10,7 @@ public protocol TransportFault: Error, CustomStringConvertible {
   var outcome: TransportOutcome? { get }
 
   /// Whether nothing is wrong, and the rest of the stream comes at once in another connection.
-  var goesOn: Bool { get }
+  var continuesInAnotherConnection: Bool { get }
 
   /// What else may help, for which a program has words of its own; `nil` if there is nothing.
   var advice: TransportAdvice? { get }
@@ -18,7 +18,7 @@ public protocol TransportFault: Error, CustomStringConvertible {
 
 extension TransportFault {
   public var outcome: TransportOutcome? { nil }
-  public var goesOn: Bool { false }
+  public var continuesInAnotherConnection: Bool { false }
   public var advice: TransportAdvice? { nil }
 }
 

@@ -29,6 +29,8 @@ public struct TransportKind: Sendable {
   public var hasLogin = false
   /// Whether a source may bring a description of the media, in which there may be keys.
   public var describesMedia: @Sendable (_ source: String) -> Bool = { _ in false }
+  /// The port of this machine that a source names, where it names one to listen on.
+  public var listeningPort: @Sendable (_ source: String) -> Int? = { _ in nil }
   /// Its own counters, in the order of the statistics.
   public var counters: [TransportCounter] = []
   /// What counters tell people about its sources, the more telling hints first.

@@ -8,11 +8,15 @@ import Transports
 
 /// The runs of a camera, one after another.
 struct FleetCameraTests {
-  private static func camera(_ options: String) throws -> FleetCamera {
+  private static func plan(_ options: String) throws -> FleetPlan.Camera {
     let text = "cameras: {a: {source: 'played://a', quiet: true\(options)}}"
     let plan = try FleetPlan(FleetFile(text, path: "cameras.yaml"), path: "cameras.yaml")
-    return FleetCamera(
-      try #require(plan.cameras.first), showingOn: nil, counting: MetricsPage(), watched: nil,
+    return try #require(plan.cameras.first)
+  }
+
+  private static func camera(_ options: String) throws -> FleetCamera {
+    FleetCamera(
+      try plan(options), showingOn: nil, counting: MetricsPage(), watched: nil,
       shortestPause: .milliseconds(1))
   }
 
@@ -50,5 +54,19 @@ struct FleetCameraTests {
       #expect(camera.status == nil)
       _ = await camera.end()
     }
+  }
+
+  @Test("a run that gets no thread ends with a status of its own, as others do")
+  func noThread() async throws {
+    let source = PlayedSource(["played://a": [.notMade(ThreadError(code: EAGAIN))]])
+    let status = try await source.run {
+      let plan = try Self.plan("")
+      return try await StandardError.$speaker.withValue(plan.name) {
+        try await CommandLineSecrets.$ofCamera.withValue(plan.secrets) {
+          try await plan.command.receive(showingOn: nil, watched: nil) { _ in nil }
+        }
+      }
+    }
+    #expect(status == .failed)
   }
 }

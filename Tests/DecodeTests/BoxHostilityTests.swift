@@ -1,6 +1,8 @@
+import Bitstream
 import Decode
 import Defragment
 import Foundation
+import NIOCore
 import RTPWire
 import Synchronization
 import TestSupport
@@ -123,6 +125,48 @@ import Testing
         continue
       }
     }
+  }
+
+  @Test("a parameter set that ends a process ends one, and another set of its number is decoded")
+  func endedByOneSet() async throws {
+    let folder = try TemporaryFolder()
+    // Each picture brings its sets.
+    let clip = Clip(name: "hostile", width: 64, height: 48, frames: 8, encoder: ["-g", "1"])
+    var units = clip.accessUnits(of: try clip.encoded())
+    func firstSet(of unit: AccessUnit) throws -> ByteBuffer {
+      let type = clip.codec.parameterSetTypes.first
+      let part = try #require(unit.units.first { $0.type == type })
+      return unit.bytes(of: part)
+    }
+    let usual = try firstSet(of: units[2])
+    units[2] = units[2].sayingReorderDepth(3)
+    let fatal = try firstSet(of: units[2])
+    let next = try firstSet(of: units[3])
+    let names = [usual, fatal, next].map { clip.codec.parameterSetNames(of: $0)?.own?.identifier }
+    try #require(fatal != usual && next == usual && names == [0, 0, 0])
+    try Data(fatal.readableBytesView).write(to: folder.url("set"))
+
+    let collector = try await BoxTests.decoded(
+      units, BoxTests.configuration(try box("ended-by-a-set", in: folder)))
+    #expect(collector.boxEvents == [.lost(cause: "it ended with status 9")])
+    #expect(collector.failures.map(\.time) == [units[2].time])
+    units.remove(at: 2)
+    #expect(collector.frames.map(\.time) == units.map(\.time))
+  }
+
+  @Test("known parameter sets that end the next process reach no other one")
+  func endedByKnownSets() async throws {
+    let folder = try TemporaryFolder()
+    // Its sets come once, with the first picture.
+    let clip = Clip(name: "hostile", width: 64, height: 48, frames: 8)
+    let units = clip.accessUnits(of: try clip.encoded())
+    let collector = try await BoxTests.decoded(
+      units, BoxTests.configuration(try box("ended-by-known-sets", in: folder)))
+    // The first process ends at the third unit, the second one before it has any.
+    let lost = DecoderBoxEvent.lost(cause: "it ended with status 9")
+    #expect(collector.boxEvents == [lost, lost])
+    #expect(collector.failures.map(\.time) == units[2...3].map(\.time))
+    #expect(collector.frames.map(\.time) == (units[..<2] + units[4...]).map(\.time))
   }
 
   @Test("memory counts for as long as a frame in it is used")

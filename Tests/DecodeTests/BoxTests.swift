@@ -189,18 +189,48 @@ import Testing
     #expect(DecoderProcesses.all(isEnded: true) == [])
   }
 
-  @Test("a process that has no more memory is replaced")
-  func grown() async throws {
+  /// How many bytes a process may write to.
+  enum MemoryLimit: Sendable {
+    case all(Int)
+    /// Beyond those that it may write to already.
+    case more(Int)
+
+    /// What `prlimit --data` sets for `process`.
+    func bytes(for process: Int32) throws -> Int {
+      switch self {
+      case .all(let bytes): return bytes
+      case .more(let bytes):
+        let status = DecoderProcesses.text("status", of: process).split(separator: "\n")
+        let line = try #require(status.first { $0.hasPrefix("VmData:") })
+        let kibibytes = try #require(Int(line.filter(\.isNumber)))
+        return (kibibytes << 10) + bytes
+      }
+    }
+  }
+
+  /// What it lacks first depends on how much more it may have: libavcodec's tables, a picture's, or
+  /// those of a slice, without which it conceals the picture.
+  @Test(
+    "a process that has no more memory is replaced",
+    arguments: [MemoryLimit.all(1 << 20), .more(256 << 10), .more(1 << 20), .more(2 << 20)])
+  func grown(_ limit: MemoryLimit) async throws {
     let clip = Clip(name: "grown", width: 640, height: 360, encoder: ["-g", "8", "-bf", "0"])
     let units = clip.accessUnits(of: try clip.encoded())
     let collector = Collector()
-    let decoder = try collector.decoder(for: clip.codec, configuration: Self.configuration())
+    var configuration = Self.configuration()
+    // More of them, which a busy machine gets, would need memory of their own.
+    configuration.threads = .count(1)
+    let decoder = try collector.decoder(for: clip.codec, configuration: configuration)
     try await decoder.decode(units[0])
     await decoder.flush()
+    let process = try DecoderProcesses.one()
     _ = try RunningProcess.output(
-      of: "prlimit", ["--pid", "\(try DecoderProcesses.one())", "--data=\(1 << 20)"])
-    // Another size needs other memory.
-    let large = Clip(name: "large", width: 1280, height: 720, encoder: ["-g", "8", "-bf", "0"])
+      of: "prlimit", ["--pid", "\(process)", "--data=\(try limit.bytes(for: process))"])
+    // Another size needs other memory. Each picture of a group is kept up to its end, which takes
+    // half a mebibyte for each beside its samples.
+    let large = Clip(
+      name: "large", width: 1280, height: 720,
+      encoder: ["-g", "8", "-bf", "0", "-refs", "8", "-sc_threshold", "0"])
     let others = large.accessUnits(of: try large.encoded())
     for unit in others { try await decoder.decode(unit) }
     await decoder.flush()
@@ -208,6 +238,31 @@ import Testing
     #expect(lost.count == 1, "\(lost)")
     #expect(collector.frames.count >= 1 + 8)
     #expect(collector.frames.count + collector.failures.count == 1 + others.count)
+    // It was lost within the first group, and the next process began with a later one.
+    let last = collector.frames.suffix(8)
+    #expect(last.map(\.time) == others.suffix(8).map(\.time))
+    #expect(last.map { $0.condition == .intact } == [Bool](repeating: true, count: 8))
+    await decoder.close()
+  }
+
+  @Test("another process knows what a sender said once, however many sets came behind that")
+  func setsOfLongAgo() async throws {
+    let clip = Clip(name: "sets", encoder: ["-g", "8", "-bf", "0"])
+    let units = clip.accessUnits(of: try clip.encoded()).enumerated().map { number, unit in
+      number == 0
+        ? unit.withMoreSets(100) : unit.rewritten { bytes, isSet in isSet ? [] : [bytes] }
+    }
+    let collector = Collector()
+    let decoder = try collector.decoder(for: clip.codec, configuration: Self.configuration())
+    for unit in units.prefix(4) { try await decoder.decode(unit) }
+    await decoder.flush()
+    let process = try DecoderProcesses.one()
+    kill(process, SIGKILL)
+    for unit in units.dropFirst(4) { try await decoder.decode(unit) }
+    await decoder.flush()
+    #expect(collector.boxEvents == [.lost(cause: "it was ended by signal 9")])
+    #expect(collector.frames.count == 4 + 16)
+    #expect(collector.failures.count == 4)
     await decoder.close()
   }
 

@@ -81,14 +81,13 @@ struct SoundDecoderTests {
     let (units, _) = try clip.made()
     let decoder = try SoundDecoder(try #require(units.first).format)
     for unit in units.prefix(5) {
-      var bytes = ByteBuffer()
-      decoder.decode(unit.bytes)?.writeInt24(to: &bytes)
-      let big = Array(unit.bytes.readableBytesView)
-      var little: [UInt8] = []
-      for start in stride(from: 0, to: big.count, by: 3) {
-        little += big[start..<start + 3].reversed()
+      let bytes = Array(unit.bytes.readableBytesView)
+      let sent = stride(from: 0, to: bytes.count, by: 3).map { start in
+        let bits = bytes[start..<start + 3].reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+        return Int(Int32(bitPattern: bits << 8) >> 8)
       }
-      #expect(Array(bytes.readableBytesView) == little)
+      let found = decoder.decode(unit.bytes)?.values.map { Int($0 * Float(1 << 23)) }
+      #expect(found == sent)
     }
   }
 

@@ -520,6 +520,23 @@ struct MistakeTests {
     #expect(try run(["-", "-o", output], input: capture).status == 0)
   }
 
+  @Test("a codec that is not known is said to be none, from a file and from a pipe")
+  func unknownCodec() throws {
+    var recording = Data()
+    for number in UInt8(0)..<30 {
+      // A length, and a packet of G.711 under a dynamic payload type.
+      let header: [UInt8] = [0x80, 97, 0, number, 0, 0, number, 0, 0, 0, 0, 9]
+      recording += Data([0, 0, 0, 172]) + header + Data(repeating: 0xD5, count: 160)
+    }
+    let path = try Scratch.path("rtp4")
+    try recording.write(to: URL(fileURLWithPath: path))
+    for command in ["\(Product.rtpRecv) \(path)", "cat \(path) | \(Product.rtpRecv) -"] {
+      let process = try RunningProcess("sh", ["-c", command])
+      #expect(try process.waitForExit() == 9, "\(process.standardError)")
+      #expect(process.standardError.contains("payload type 97"), "\(process.standardError)")
+    }
+  }
+
   /// Each mistake has its own message with what to type instead.
   @Test(arguments: [
     ("missing.pcapng", 2, "No such file"), ("missing.mp4", 64, "there is no such file"),

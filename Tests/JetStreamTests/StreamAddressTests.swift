@@ -1,4 +1,5 @@
 import Testing
+import Transports
 
 @testable import JetStream
 
@@ -25,6 +26,14 @@ struct StreamAddressTests {
   ])
   func whatCannotBeMeantIsRefused(text: String) {
     #expect(throws: JetStreamError.self) { try StreamAddress(parsing: text, known: []) }
+  }
+
+  @Test(
+    "what to check where nothing is published is said however the address is written",
+    arguments: ["nats://host/door", "NATS://host/door", "nats+tls://host/door"])
+  func silence(source: String) {
+    let hints = TransportKind.jetStream.hints.filter { $0.occasion == .silence }
+    #expect(hints.contains { $0.words(TransportHint.Situation(source: source)) != nil })
   }
 
   @Test func aPasswordIsNotRepeated() {

@@ -108,6 +108,14 @@ private let badCompounds: [(String, String, RTCPPacketError)] = [
   ("a good packet and then text", "a7000002 61736466 00000004 72657374", .version(1)),
 ]
 
+private let compoundsOfSources: [(String, String, [UInt32])] = [
+  ("a report and a goodbye of two", "80c90001 00000007 82cb0002 00000007 00000008", [7, 8]),
+  ("names cut short, behind a report", "80c90001 00000007 81ca0002 00000009", [7]),
+  ("a goodbye that promises three", "83cb0001 00000005", [5]),
+  ("another version behind a report", "80c90001 00000007 40c90001 00000009", [7]),
+  ("another version alone", "00c90001 00000009", []), ("nothing", "", []),
+]
+
 @Suite struct RTCPPacketVectorTests {
   @Test(arguments: goodCompounds)
   func isRead(_ name: String, _ compound: String, _ expected: [RTCPPacket]) throws {
@@ -120,6 +128,13 @@ private let badCompounds: [(String, String, RTCPPacketError)] = [
   func isRefused(_ name: String, _ compound: String, _ expected: RTCPPacketError) {
     for delivery in deliveries(of: bytes(compound)) {
       #expect(throws: expected, "\(name)") { try RTCPPacket.parse(compound: delivery) }
+    }
+  }
+
+  @Test(arguments: compoundsOfSources)
+  func namesItsSources(_ name: String, _ compound: String, _ expected: [UInt32]) {
+    for delivery in deliveries(of: bytes(compound)) {
+      #expect(RTCPPacket.sources(in: delivery) == expected, "\(name)")
     }
   }
 

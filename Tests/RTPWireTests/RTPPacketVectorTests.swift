@@ -14,7 +14,6 @@ struct RTPPacketVector: Sendable, CustomTestStringConvertible {
   var ssrc: UInt32?
   var contributingSources: [UInt32] = []
   var profile: UInt16?
-  var elements: [UInt8: String]?
   var payload: String?
   var payloadLength: Int?
   var padding = 0
@@ -51,26 +50,22 @@ private let goodPackets: [RTPPacketVector] = [
   },
   .init("a one-byte element", "90\(pionHeader) bede0001 50aa0000 9836be889e") {
     $0.profile = 0xBEDE
-    $0.elements = [5: "aa"]
     $0.payload = "9836be889e"
   },
   .init("two one-byte elements", "90\(pionHeader) bede0001 10aa20bb 9836be889e") {
     $0.profile = 0xBEDE
-    $0.elements = [1: "aa", 2: "bb"]
   },
   .init(
     "one-byte elements with padding between",
     "90\(pionHeader) bede0003 10aa21bbbb000033cccccccc 9836be889e"
   ) {
     $0.profile = 0xBEDE
-    $0.elements = [1: "aa", 2: "bbbb", 3: "cccccccc"]
   },
   .init(
     "two-byte elements with padding between",
     "90\(pionHeader) 10000003 01000201bb000304cccccccc 9836be889e"
   ) {
     $0.profile = 0x1000
-    $0.elements = [1: "", 2: "bb", 3: "cccccccc"]
     $0.payload = "9836be889e"
   },
   .init("audio without anything special", "80003d7f eaaa63f4 f01b40e9 \(silence)") {
@@ -103,7 +98,6 @@ private let goodPackets: [RTPPacketVector] = [
     $0.payloadType = 98
     $0.sequence = 22138
     $0.profile = 0xBEDE
-    $0.elements = [2: "f1cc8c"]
     $0.payloadLength = 0
     $0.padding = 224
   },
@@ -122,7 +116,6 @@ private let goodPackets: [RTPPacketVector] = [
     $0.sequence = 14156
     $0.timestamp = 1_327_210_925
     $0.profile = 0xBEDE
-    $0.elements = [9: "30"]
     $0.payloadLength = 54
   },
   .init("a timestamp above 2^31", "80e07232 dbdce1fa f5fe62a4 419a246c43bffea996") {
@@ -141,7 +134,6 @@ private let goodPackets: [RTPPacketVector] = [
     $0.timestamp = 2_000_000_000
     $0.ssrc = 905_914_227
     $0.profile = 0x00A2
-    $0.elements = [:]
     $0.payload = "7c85b841bc439048"
   },
   .init(
@@ -149,7 +141,6 @@ private let goodPackets: [RTPPacketVector] = [
     "90604c62 01bb3cb5 1c0415b1 abac0003 000000000000000000000000 67640032ac3c6b817c05"
   ) {
     $0.profile = 0xABAC
-    $0.elements = [:]
     $0.payload = "67640032ac3c6b817c05"
   },
   .init(
@@ -160,7 +151,6 @@ private let goodPackets: [RTPPacketVector] = [
     $0.payloadType = 100
     $0.contributingSources = [0x3456_7890, 0x3243_5465]
     $0.profile = 0xBEDE
-    $0.elements = [1: "0056ce"]
     $0.payload = "7061796c6f6164"
     $0.padding = 8
   },
@@ -169,7 +159,6 @@ private let goodPackets: [RTPPacketVector] = [
     "90641234 65431278 12345678 bede0003 120056ce0002000090da0000"
   ) {
     $0.profile = 0xBEDE
-    $0.elements = [1: "0056ce"]
     $0.payload = ""
   },
   .init(
@@ -177,7 +166,6 @@ private let goodPackets: [RTPPacketVector] = [
     "90641234 65431278 12345678 bede0003 120056ce00f0000090da0000"
   ) {
     $0.profile = 0xBEDE
-    $0.elements = [1: "0056ce"]
     $0.payload = ""
   },
 ]
@@ -259,11 +247,6 @@ private let badPackets: [(String, String, RTPPacketError)] = [
       }
       #expect(vector.payloadLength.map { $0 == packet.payloadLength } ?? true)
       #expect(packet.payload.readableBytes == packet.payloadLength)
-      if let elements = vector.elements {
-        let found = HeaderExtensions(of: packet).map { ($0.identifier, Array(buffer: $0.data)) }
-        #expect(found.map(\.0) == elements.keys.sorted())
-        #expect(found.map(\.1) == elements.keys.sorted().map { bytes(elements[$0] ?? "") })
-      }
     }
   }
 

@@ -248,7 +248,7 @@ struct ReconnectionTests {
   private struct AnotherKind: TransportFault {
     let description = "another connection receives the rest"
     let fault = ConnectionFault.transient
-    let goesOn = true
+    let continuesInAnotherConnection = true
   }
 
   @Test(

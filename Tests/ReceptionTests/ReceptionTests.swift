@@ -445,11 +445,12 @@ import Testing
     #expect(abs(Self.start.duration(to: end.at) / .seconds(1) - seconds) < 0.1)
   }
 
-  @Test("of what is not recognized, all payload types are named")
-  func allPayloadTypesAreNamed() throws {
+  @Test(
+    "of what is not recognized, all payload types are named where it cannot come again",
+    arguments: [Reception.Carrier(clock: .recorded), Reception.Carrier(comesAgain: false)])
+  func allPayloadTypesAreNamed(carrier: Reception.Carrier) throws {
     let silent = VirtualSender(units: 1, seed: 1, at: .init(nanoseconds: .max))
-    var pair = try Pair(
-      sender: silent, carrier: Reception.Carrier(clock: .recorded), describes: [])
+    var pair = try Pair(sender: silent, carrier: carrier, describes: [])
     for number in 0..<40 {
       pair.receive(Self.packet(number, type: number < 20 ? 103 : 120))
       pair.drive(for: .milliseconds(20))

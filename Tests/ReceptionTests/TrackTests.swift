@@ -214,6 +214,25 @@ import Testing
     #expect(pair.wholeUnits.count >= 49)
   }
 
+  /// RFC 4588 §5.3: what repeats the media has a session, whose other payload types are no media.
+  @Test func strangersInTheSessionOfRetransmissionsTakeNoTracksPlace() throws {
+    let sender = VirtualSender(units: 400, seed: 1, at: Self.start)
+    var media = sender.media
+    media.retransmissionSession = [97: RetransmissionFormat(original: 96)]
+    var pair = try Pair(sender: sender, describes: [media])
+    for source in 0..<8 {
+      for number in 0..<4 {
+        pair.receive(Self.sound(number, type: 101, ssrc: UInt32(0x1000 + source)))
+      }
+    }
+    // Another source of the media could take the place of one that has been silent for so long.
+    pair.drive(for: .seconds(11))
+    try #require(pair.reception.status.tracks.count == 9)
+    pair.receive(Self.sound(1, type: 102, ssrc: 0x2000), on: .retransmission)
+    #expect(pair.reception.status.tracks.count == 9)
+    #expect(pair.reception.status.reception.ignoredPayloadTypes[102] == 1)
+  }
+
   @Test func aDescriptionOfTenThousandMediaIsFollowedInPart() throws {
     let media = Array(repeating: Self.audio, count: 10_000) + [Self.video]
     var pair = try Pair(

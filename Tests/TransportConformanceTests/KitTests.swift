@@ -20,6 +20,8 @@ import TransportConformance
   }
 
   /// Most of the time each of these waits for what does not come.
+  ///
+  /// What belongs to the process is used by all of them, so that it says nothing about one.
   @Test func theOtherDefectsAreFoundAtTheSameTime() async {
     var defects = Defect.allCases.filter { !Self.counted.contains($0.clause) }[...]
     await withTaskGroup(of: (Defect, ConformanceReport).self) { group in
@@ -29,7 +31,8 @@ import TransportConformance
       }
       for _ in 0..<8 { start() }
       while let (defect, report) = await group.next() {
-        #expect(report.failures == [defect.clause], "\(report)")
+        let failures = report.failures.filter { !Self.counted.contains($0) }
+        #expect(failures == [defect.clause], "\(report)")
         start()
       }
     }

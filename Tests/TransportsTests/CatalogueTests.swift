@@ -35,6 +35,19 @@ struct CatalogueTests {
   }
 
   @Test(arguments: [
+    ("rtp://:5004", nil, 5004), ("RTP://239.1.2.3:5004/", nil, 5004), ("rtp://[::1]:0", nil, 0),
+    (":5004", "rtp", 5004), ("udp://:5004", nil, 5004), ("udp://239.1.2.3:5004", nil, 5004),
+    ("udp://203.0.113.5:5004", nil, nil), ("rtsp://203.0.113.5:5004", nil, nil),
+    ("missing.sdp", nil, nil),
+  ])
+  func aPortToListenOnIsFoundInTheSource(
+    source: String, transport: String?, port: Int?
+  ) throws {
+    #expect(
+      try TransportCatalogue.standard.listeningPort(of: source, transport: transport) == port)
+  }
+
+  @Test(arguments: [
     ("rtp://:5004", nil, nil, 5004, nil), ("rtp://@:5004", nil, nil, 5004, nil),
     (":5004", "rtp", nil, 5004, nil), ("udp://:5004", nil, nil, 5004, nil),
     ("udp://@:5004", nil, nil, 5004, nil), ("udp://@239.1.2.3:5004", nil, "239.1.2.3", 5004, nil),

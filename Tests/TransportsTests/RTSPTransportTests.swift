@@ -157,6 +157,32 @@ struct RTSPTransportTests {
     try await server.close()
   }
 
+  /// Nothing more comes, so only the time shows that the first six bytes are no frame.
+  @Test func framesBehindALyingLengthAreNotLostWhenTheServerPauses() async throws {
+    var script = RTSPFarEnd.Script()
+    script.played = { peer in
+      var bytes = ByteBuffer(bytes: [0x24, 9, 0xFF, 0xFF, 0x80, 0x60])
+      for packet in [rtp(1), rtp(2)] {
+        bytes.writeMultipleIntegers(UInt8(ascii: "$"), UInt8(0), UInt16(packet.readableBytes))
+        bytes.writeImmutableBuffer(packet)
+      }
+      peer.channel.writeAndFlush(bytes, promise: nil)
+    }
+    let server = try await RTSPFarEnd("127.0.0.1", script)
+    let transport = try RTSPTransport(server.url) { $0.silence = .seconds(60) }
+    let sink = RecordingSink()
+    try await transport.open(delivering: sink)
+    let datagrams = try await sink.datagrams.first(2)
+    #expect(datagrams.map(\.bytes) == [rtp(1), rtp(2)])
+    try await eventually("the read is completed") {
+      sink.completedReads.elements.contains(datagrams[1].arrival)
+    }
+    let counters = try await transport.counters { $0.skippedBytes > 0 }
+    #expect(counters.skippedBytes == 6)
+    transport.close()
+    try await server.close()
+  }
+
   @Test(arguments: [false, true])
   func theEndOfTheConnectionIsTheEndOfTheStream(byReset: Bool) async throws {
     var script = RTSPFarEnd.Script()

@@ -438,6 +438,31 @@ extension UDPListenerTests {
     for end in [sound, video] { try await end.close() }
   }
 
+  @Test("what is said of several media stands in the order in which it arose")
+  func orderOfDiagnostics() async throws {
+    let ports = try (0..<2).map { _ in
+      try #require(DatagramSocket.pair(on: endpoint("127.0.0.1", 0)).media.localAddress?.port)
+    }
+    let transport = UDPTransport(
+      role: .listeners(ports.map { .init(host: "127.0.0.1", port: $0) }, required: 0),
+      on: MultiThreadedEventLoopGroup.singleton.next())
+    let sink = RecordingSink()
+    try await transport.open(delivering: sink)
+    let ends = [try await FarEnd(), try await FarEnd()]
+    // The packets behind each say that it has been seen, and nobody asks before the last.
+    for (track, start) in ["0000000167", "ffd8ffe0"].enumerated() {
+      let target = endpoint("127.0.0.1", ports[track])
+      try await ends[track].send(ByteBuffer(bytes: unhex(start)), to: target)
+      try await ends[track].send(rtp(1), rtp(2), to: target)
+      _ = try await sink.datagrams.first(2 * (track + 1))
+    }
+    let words = await transport.counters().diagnostics.map(\.words)
+    #expect(words.count == 2)
+    #expect(words.first?.contains("elementary stream") == true, "\(words)")
+    transport.close()
+    for end in ends { try await end.close() }
+  }
+
   /// As gateways of WebRTC write it: all media on one port.
   @Test func mediaThatShareAPortAreAllDescribed() async throws {
     let port = try #require(

@@ -184,7 +184,8 @@ def open(
     :param program: the path of rtp-recv.
     :param options: more options of it.
     :raises OSError: if the program cannot be started.
-    :raises CameraError: while waiting, if rtp-recv ends because nothing can be received.
+    :raises CameraError: while waiting, if rtp-recv ends with an error that trying again does not
+        mend, such as a wrong option or a missing password; without ``reconnect``, with any error.
     """
     return Camera(
         source, pixel_format=pixel_format, size=size, reconnect=reconnect, timeout=timeout,

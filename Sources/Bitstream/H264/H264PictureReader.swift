@@ -11,7 +11,12 @@ extension H264 {
 
     public mutating func take(parameterSet unit: ByteBuffer) { sets.take(unit) }
 
-    public func isParameterSet(_ type: UInt8) -> Bool { type == 7 || type == 8 }
+    public func isParameterSet(_ type: UInt8) -> Bool {
+      switch NALUnitType(rawValue: type) {
+      case .sequenceParameterSet, .pictureParameterSet: true
+      default: false
+      }
+    }
 
     public func identity(ofSlice head: NALUnitHead, body: ByteBuffer) -> PictureIdentity? {
       header(head, body)?.identity
@@ -21,9 +26,9 @@ extension H264 {
       var hasSlice = false
       var (first, last): (SliceHeader?, ByteBuffer?) = (nil, nil)
       for unit in units {
-        switch H264.type(of: NALUnitHead(of: unit)) {
-        case 7, 8: sets.take(unit)
-        case 1, 2, 5:
+        switch NALUnitType(rawValue: H264.type(of: NALUnitHead(of: unit))) {
+        case .sequenceParameterSet, .pictureParameterSet: sets.take(unit)
+        case .codedSliceOfNonIDRPicture, .codedSliceDataPartitionA, .codedSliceOfIDRPicture:
           hasSlice = true
           if first == nil { first = header(of: unit) } else { last = unit }
         default: break

@@ -1,6 +1,7 @@
 /// A sound coding: its names, and what its decoder needs.
 ///
-/// Two codecs are equal when they have the same name.
+/// Two codecs are equal when they have the same name: what is called `aac` is recorded as AAC,
+/// whatever decoder it names.
 public struct SoundCodec: Sendable, Hashable {
   /// The name for people and in the statistics, in lower case: `aac`, `pcmu`, `opus`.
   public let name: String

@@ -23,7 +23,8 @@ final class BoxedDecoder: UnitDecoding {
   private let onEvent: @Sendable (DecoderBoxEvent) -> Void
   private let pool = FramePool()
   private var codec: VideoCodec
-  private var sets = KnownParameterSets()
+  /// For a process that begins in the middle of the stream: none that has ended another one.
+  private var sets = LatestSets()
   private var process: BoxProcess?
   private var session: BoxSession?
   private var pause: RestartPause
@@ -60,7 +61,7 @@ final class BoxedDecoder: UnitDecoding {
   func decode(_ unit: AccessUnit) {
     if unit.codec != codec {
       codec = unit.codec
-      sets = KnownParameterSets()
+      sets = LatestSets()
     }
     // A process that died in between is replaced before it gets the unit.
     for _ in 0..<2 {
@@ -73,11 +74,12 @@ final class BoxedDecoder: UnitDecoding {
       }
       number += 1
       inside[number] = UnitRecord(unit, condition: .intact)
-      sets.note(unit)
-      return takeReports(of: session)
+      if takeReports(of: session) { sets.take(unit) }
+      return
     }
-    sets.note(unit)
     if let substitute { return substitute.decode(unit) }
+    // No process has had them.
+    sets.take(unit)
     fail(unit, .decoderLost)
   }
 
@@ -103,7 +105,11 @@ final class BoxedDecoder: UnitDecoding {
 
   // MARK: - Reports
 
-  private func takeReports(of session: BoxSession) {
+  /// Takes what the process says of what it was given last.
+  ///
+  /// - Returns: whether it has survived that.
+  @discardableResult
+  private func takeReports(of session: BoxSession) -> Bool {
     do throws(BoxFault) {
       let (threads, permille) = try session.reports { report throws(BoxFault) in
         try take(report, of: session)
@@ -111,7 +117,11 @@ final class BoxedDecoder: UnitDecoding {
       gauge.note(threads: threads)
       gauge.note(share: Double(permille) / 1000, at: .now)
       guard inside.count <= Self.mostInside else { throw .breach("it keeps what it was given") }
-    } catch { lose(error) }
+      return true
+    } catch {
+      lose(error)
+      return false
+    }
   }
 
   private func take(_ report: BoxReport, of session: BoxSession) throws(BoxFault) {
@@ -162,10 +172,7 @@ final class BoxedDecoder: UnitDecoding {
       let opened = try BoxSession(
         over: process.channel, of: box, codec: codec, configuration: configuration, pool: pool
       ) { walls throws(BoxFault) in try check(walls) }
-      if !sets.units.isEmpty {
-        try giving { () throws(BoxFault) in try opened.take(parameterSets: sets.units) }
-        _ = try opened.reports { _ throws(BoxFault) in }
-      }
+      try repeatSets(to: opened)
       session = opened
       return opened
     } catch {
@@ -174,6 +181,20 @@ final class BoxedDecoder: UnitDecoding {
         return nil
       }
       return openSession()
+    }
+  }
+
+  /// Hands over the parameter sets that came so far.
+  private func repeatSets(to session: BoxSession) throws(BoxFault) {
+    let known = sets.all
+    guard !known.isEmpty else { return }
+    do throws(BoxFault) {
+      try giving { () throws(BoxFault) in try session.take(parameterSets: known) }
+      _ = try session.reports { _ throws(BoxFault) in }
+    } catch {
+      // They would end each process that takes its place, unless it did not even get them.
+      if case .notStarted = error {} else { sets = LatestSets() }
+      throw error
     }
   }
 

@@ -18,10 +18,10 @@ public import NIOCore
 
     fileprivate var codec: SoundCodec {
       switch self {
-      case .aac: SoundCodec(name: "aac", decoderName: "aac")
-      case .opus: SoundCodec(name: "opus", decoderName: "opus")
-      case .linear16: SoundCodec(name: "s16le", decoderName: "pcm_s16le")
-      case .linear24: SoundCodec(name: "s24le", decoderName: "pcm_s24le")
+      case .aac: AAC.codec
+      case .opus: Opus.codec
+      case .linear16: LinearPCM.littleEndian16
+      case .linear24: LinearPCM.littleEndian24
       }
     }
 

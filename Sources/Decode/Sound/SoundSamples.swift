@@ -29,26 +29,16 @@ public struct SoundSamples: Sendable {
   public func writeInt16(to buffer: inout ByteBuffer) {
     buffer.reserveCapacity(buffer.writerIndex + 2 * values.count)
     for value in values {
-      buffer.writeInteger(Int16(Self.integer(value, bits: 16)), endianness: .little)
-    }
-  }
-
-  /// The samples as 24-bit integers, low byte first, as `pcm_s24le` names them.
-  public func writeInt24(to buffer: inout ByteBuffer) {
-    buffer.reserveCapacity(buffer.writerIndex + 3 * values.count)
-    for value in values {
-      let integer = Self.integer(value, bits: 24)
-      buffer.writeInteger(UInt16(truncatingIfNeeded: integer), endianness: .little)
-      buffer.writeInteger(UInt8(truncatingIfNeeded: integer >> 16))
+      buffer.writeInteger(Self.integer(value), endianness: .little)
     }
   }
 
   /// The nearest integer, ties to even, as libswresample rounds; a decoder may return what is no
   /// number.
-  private static func integer(_ value: Float, bits: Int) -> Int {
-    let scale = Float(1 << (bits - 1))
+  private static func integer(_ value: Float) -> Int16 {
+    let scale = Float(1 << 15)
     let scaled = (value * scale).rounded(.toNearestOrEven)
     guard !scaled.isNaN else { return 0 }
-    return Int(min(max(scaled, -scale), scale - 1))
+    return Int16(min(max(scaled, -scale), scale - 1))
   }
 }

@@ -21,7 +21,7 @@ final class DecoderSuccession: UnitDecoding {
   private var successor: PictureDecoder?
   /// Of the decoder in use.
   var load = DecoderLoad()
-  private var sets = KnownParameterSets()
+  private var sets = LatestSets()
   /// The size of the pictures for which there are more threads.
   private var size: PictureSize?
 
@@ -50,7 +50,7 @@ final class DecoderSuccession: UnitDecoding {
     guard unit.codec == current.codec || change(to: unit.codec) else {
       return current.fail(unit, .foreignCodec(unit.codec))
     }
-    sets.note(unit)
+    sets.take(unit)
     if let successor, !unit.isLeading { takeOver(successor) }
     if successor == nil { prepareSuccessor(at: unit) }
     current.decode(unit)
@@ -61,7 +61,7 @@ final class DecoderSuccession: UnitDecoding {
 
   /// Takes the parameter sets that came before the first access unit, of the first decoder's codec.
   func take(parameterSets units: [ByteBuffer]) {
-    sets.note(units)
+    sets.take(units, of: current.codec)
     current.take(parameterSets: units)
   }
 
@@ -80,7 +80,7 @@ final class DecoderSuccession: UnitDecoding {
   private func change(to codec: VideoCodec) -> Bool {
     let threads = ThreadUse(of: configuration.threads, for: codec)
     guard let next = try? decoder(for: codec, threads) else { return false }
-    sets = KnownParameterSets()
+    sets = LatestSets()
     takeOver(next)
     return true
   }
@@ -103,7 +103,7 @@ final class DecoderSuccession: UnitDecoding {
       return
     }
     size = unit.format.map(PictureSize.init)
-    next.adopt(unit, behind: sets.units)
+    next.adopt(unit, behind: sets.all)
     successor = next
   }
 

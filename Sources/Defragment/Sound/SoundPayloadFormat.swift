@@ -11,6 +11,10 @@ public protocol SoundPayloadFormat: Sendable {
   /// Its encoding names in SDP (`a=rtpmap`), in upper case.
   static var encodingNames: [String] { get }
 
+  /// The name of the coding that `encodingName`, one of these, stands for, as ``SoundCodec/name``
+  /// has it; by default `encodingName` in lower case.
+  static func codecName(of encodingName: String) -> String
+
   /// Makes a format for the described stream; `nil` when its parameters rule out decoding.
   ///
   /// Values out of range are to be ignored, as far as that leaves something to decode.
@@ -22,6 +26,10 @@ public protocol SoundPayloadFormat: Sendable {
   /// Unpacks one payload, which is not empty.
   mutating func unpack(
     _ payload: ByteBuffer, marker: Bool, into units: inout SoundUnitCollector)
+}
+
+extension SoundPayloadFormat {
+  public static func codecName(of encodingName: String) -> String { encodingName.lowercased() }
 }
 
 extension MediaDescription {

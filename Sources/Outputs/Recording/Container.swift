@@ -21,11 +21,11 @@ struct Container: Sendable {
   let hasLengths: Bool
   /// Set before each key picture.
   let keyPictureFlags: Setting?
-  /// Four characters that stand for a codec instead of libavformat's, by the decoder's name: those
-  /// which say that the parameter sets are in the header alone.
-  let tags: [String: String]
-  /// The sound that can be copied into it, by the decoder's name.
-  private let copiedSound: Set<String>
+  /// Four characters that stand for a codec instead of libavformat's: those which say that the
+  /// parameter sets are in the header alone.
+  let tags: [VideoCodec: String]
+  /// The sound that can be copied into it.
+  private let copiedSound: Set<SoundCodec>
   /// What other sound becomes; linear samples where it is `nil`.
   private var coding: SoundEncoder.Coding? = .aac
   /// Whether it holds pictures too.
@@ -37,7 +37,7 @@ struct Container: Sendable {
   private let pipeSettings: [Setting]
 
   /// Whether the parameter sets of `codec` are in the header alone.
-  func takesSetsFromHeader(of codec: VideoCodec) -> Bool { tags[codec.decoderName] != nil }
+  func takesSetsFromHeader(of codec: VideoCodec) -> Bool { tags[codec] != nil }
 
   /// Whether a file that began with `sets` can go on with a key picture that brings `own`.
   ///
@@ -50,11 +50,11 @@ struct Container: Sendable {
   func options(canSeek: Bool) -> [Setting] { settings + (canSeek ? [] : pipeSettings) }
 
   /// Whether sound of that format is copied.
-  func copies(_ format: SoundFormat) -> Bool { copiedSound.contains(format.codec.decoderName) }
+  func copies(_ format: SoundFormat) -> Bool { copiedSound.contains(format.codec) }
 
   /// What sound of that format, which is not copied, becomes.
   func coding(for format: SoundFormat) -> SoundEncoder.Coding {
-    coding ?? (format.codec.decoderName == "pcm_s24be" ? .linear24 : .linear16)
+    coding ?? (format.codec == LinearPCM.l24 ? .linear24 : .linear16)
   }
 
   /// Fragmented, so that a crash costs the last fragment at most.
@@ -65,7 +65,7 @@ struct Container: Sendable {
     name: "mp4", otherEndings: ["m4v"], muxerName: "mp4", isImmediate: false,
     hasMovieHeader: true, hasLengths: true, keyPictureFlags: nil,
     // Apple's players know H.265 by this one only; libavformat writes `hev1`.
-    tags: ["hevc": "hvc1"], copiedSound: ["aac", "opus"],
+    tags: [H265.codec: "hvc1"], copiedSound: [AAC.codec, Opus.codec],
     settings: [
       ("movflags", fragments), ("frag_duration", "1000000"),
       ("frag_size", "\(16 << 20)"), ("write_tmcd", "0"),
@@ -80,8 +80,8 @@ struct Container: Sendable {
     name: "mkv", otherEndings: [], muxerName: "matroska", isImmediate: false,
     hasMovieHeader: false, hasLengths: true, keyPictureFlags: nil, tags: [:],
     copiedSound: [
-      "aac", "opus", "pcm_mulaw", "pcm_alaw", "g722", "pcm_u8", "pcm_s16be", "pcm_s16le",
-      "pcm_s24be", "pcm_s24le",
+      AAC.codec, Opus.codec, G711.muLaw, G711.aLaw, G722.codec, LinearPCM.l8, LinearPCM.l16,
+      LinearPCM.littleEndian16, LinearPCM.l24, LinearPCM.littleEndian24,
     ], settings: [("cluster_time_limit", "1000")],
     pipeSettings: [("live", "1")])
 
@@ -89,8 +89,8 @@ struct Container: Sendable {
   static let transportStream = Container(
     name: "ts", otherEndings: ["m2ts", "mts"], muxerName: "mpegts", isImmediate: true,
     hasMovieHeader: false, hasLengths: false, keyPictureFlags: ("mpegts_flags", "+resend_headers"),
-    tags: [:], copiedSound: ["aac", "opus"], settings: [("mpegts_m2ts_mode", "0")], pipeSettings: []
-  )
+    tags: [:], copiedSound: [AAC.codec, Opus.codec], settings: [("mpegts_m2ts_mode", "0")],
+    pipeSettings: [])
 
   /// Linear samples, of 24 bits where the sender's have as many, otherwise of 16.
   ///
@@ -104,15 +104,16 @@ struct Container: Sendable {
   /// AAC with a header before each unit (ADTS, ISO/IEC 13818-7 §6.2).
   static let audioDataTransportStream = Container(
     name: "aac", otherEndings: ["adts"], muxerName: "adts", isImmediate: true,
-    hasMovieHeader: false, hasLengths: false, keyPictureFlags: nil, tags: [:], copiedSound: ["aac"],
-    holdsPictures: false, fillsHoles: true, settings: [], pipeSettings: [])
+    hasMovieHeader: false, hasLengths: false, keyPictureFlags: nil, tags: [:],
+    copiedSound: [AAC.codec], holdsPictures: false, fillsHoles: true, settings: [],
+    pipeSettings: [])
 
   /// Opus in Ogg (RFC 7845), half a second in each page: the muxer keeps a page back until the next
   /// is whole, and a crash costs both.
   static let opus = Container(
     name: "opus", otherEndings: ["ogg"], muxerName: "opus", isImmediate: false,
     hasMovieHeader: false, hasLengths: false, keyPictureFlags: nil, tags: [:],
-    copiedSound: ["opus"], coding: .opus,
+    copiedSound: [Opus.codec], coding: .opus,
     holdsPictures: false, fillsHoles: true, settings: [("page_duration", "500000")],
     pipeSettings: [])
 

@@ -12,14 +12,18 @@ struct FileEntries {
   private var latest = LatestSets()
 
   /// The parameter sets that came so far, the latest of each name: later pictures may need them.
-  var sets: StreamSets { latest.all }
+  var sets: StreamSets { StreamSets(latest.all) }
 
   /// The parameter sets of `unit`.
-  mutating func noteSets(of unit: AccessUnit) -> StreamSets { latest.take(unit) }
+  mutating func noteSets(of unit: AccessUnit) -> StreamSets {
+    StreamSets(latest.take(unit), of: unit.codec)
+  }
 
   /// The parameter sets that a file which begins with `unit` has to have in its header; `nil` if
   /// they did not come.
-  func header(for unit: AccessUnit) -> StreamSets? { latest.sets(for: unit) }
+  func header(for unit: AccessUnit) -> StreamSets? {
+    latest.sets(for: unit).map { StreamSets($0) }
+  }
 
   /// Whether a file can begin with `unit`, which comes next.
   mutating func isEntry(_ unit: AccessUnit) -> Bool {

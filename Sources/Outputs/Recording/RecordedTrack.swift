@@ -33,6 +33,8 @@ struct RecordedTrack {
   /// How the units of pictures are told apart.
   var form = SampleForm.startCodes
   var medium: Medium
+  /// What stands for the codec instead of libavformat's four characters.
+  var tag: String?
   /// Pictures a second, where it is known.
   var rate: Rational?
 
@@ -44,6 +46,7 @@ struct RecordedTrack {
     rate: Rational?, in container: Container
   ) {
     self.rate = rate
+    tag = container.tags[codec]
     decoderName = codec.decoderName
     self.timescale = Int(timescale)
     if container.hasLengths, let record = codec.configurationRecord(of: sets.sets) {
@@ -84,7 +87,7 @@ struct RecordedTrack {
     unsafe parameters.pointee.extradata_size = Int32(clamping: configuration.readableBytes)
     switch medium {
     case .pictures(let format):
-      if let tag = container.tags[decoderName] {
+      if let tag {
         unsafe parameters.pointee.codec_tag = tag.utf8.reversed().reduce(0) {
           $0 << 8 | UInt32($1)
         }
@@ -136,9 +139,13 @@ struct RecordedTrack {
     let bits = unsafe av_get_bits_per_sample(parameters.pointee.codec_id)
     unsafe parameters.pointee.bits_per_coded_sample = bits
     unsafe parameters.pointee.block_align = max(1, bits * Int32(format.channels) / 8)
-    switch format.codec.decoderName {
-    case "aac": unsafe parameters.pointee.frame_size = 1024
-    case "opus": unsafe parameters.pointee.frame_size = 960
+    // The length of each unit comes with it. From this number libavformat only learns that the
+    // sound is coded, and how far apart the clock references of a transport stream without pictures
+    // are. So it is that of nearly all senders, although a unit of AAC may have 480, 512, 960 or
+    // 2048 samples, and one of Opus 120 to 5760.
+    switch format.codec {
+    case AAC.codec: unsafe parameters.pointee.frame_size = 1024
+    case Opus.codec: unsafe parameters.pointee.frame_size = 960
     default: break
     }
   }

@@ -223,7 +223,7 @@ extension SoundFormat {
   /// The format with the description that files need, where the stream brings none: an Opus
   /// identification header (RFC 7845 §5.1).
   fileprivate var described: SoundFormat {
-    guard codec.decoderName == "opus", configuration.isEmpty else { return self }
+    guard codec == Opus.codec, configuration.isEmpty else { return self }
     let header =
       Array("OpusHead".utf8) + [1, UInt8(channels)]
       // Nothing is left out at the start, which is in the middle of the stream; then 48,000 Hz, no

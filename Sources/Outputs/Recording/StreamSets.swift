@@ -51,33 +51,6 @@ struct StreamSets: Sendable, Hashable {
 }
 
 extension AccessUnit {
-  /// Its parameter sets by name, without trailing zeros; malformed ones are none.
-  ///
-  /// Longer ones than streams have are none either (``ParameterSets/maximumLength``).
-  var parameterSets: [ParameterSetNames.Name: ByteBuffer] {
-    var found: [ParameterSetNames.Name: ByteBuffer] = [:]
-    for part in units where isParameterSet(part) {
-      let set = bytes(ofSet: part)
-      if let name = name(of: set) { found[name] = set }
-    }
-    return found
-  }
-
-  private func name(of set: ByteBuffer) -> ParameterSetNames.Name? {
-    codec.parameterSetNames(of: set)?.own
-  }
-
-  private func isParameterSet(_ part: NALUnit) -> Bool {
-    part.isWhole && part.length <= ParameterSets.maximumLength
-      && codec.parameterSetTypes.contains(part.type)
-  }
-
-  private func bytes(ofSet part: NALUnit) -> ByteBuffer {
-    var set = bytes(of: part)
-    while set.readableBytesView.last == 0 { set.moveWriterIndex(to: set.writerIndex - 1) }
-    return set
-  }
-
   /// What has to come before its own units, so that a decoder that knows `header` knows all of
   /// `sets`: all of them if any is missing, because one that refers to another follows it.
   private func missing(of sets: StreamSets, besides header: StreamSets? = nil) -> [ByteBuffer] {
@@ -100,7 +73,11 @@ extension AccessUnit {
     let place = units.first?.type == codec.accessUnitDelimiterType ? 1 : 0
     for (index, unit) in units.enumerated() {
       if index == place { for set in added { sample.write(behindLength: set) } }
-      if header != nil, isParameterSet(unit), name(of: bytes(ofSet: unit)) != nil { continue }
+      if header != nil, isParameterSet(unit),
+        codec.parameterSetNames(of: bytes(ofSet: unit))?.own != nil
+      {
+        continue
+      }
       sample.write(behindLength: bytes(of: unit))
     }
   }

@@ -37,6 +37,10 @@ public final class CapturingTransport: RTPTransport {
   public var longestSilence: Duration? { inner.longestSilence }
   public var takesReports: Bool { inner.takesReports }
 
+  /// Nothing gathers: what gathers in a connection gets the time of its read, and a capture is to
+  /// say when each packet came.
+  public var canGather: Bool { false }
+
   public func open(delivering sink: any DatagramSink) async throws {
     file.beginConnection()
     try await inner.open(delivering: CapturingSink(sink, for: self, to: file))
@@ -62,7 +66,7 @@ public final class CapturingTransport: RTPTransport {
     switch state.value.hold {
     case .none:
       guard file.isCrowded else { return }
-      let patience = clock == .recorded ? Self.recordedPatience : Self.livePatience
+      let patience = clock.isLive ? Self.livePatience : Self.recordedPatience
       state.value.hold = .held(
         patience: eventLoop.scheduleTask(in: patience) { [self] in endHold(.givenUp) })
       inner.holdReading(true)
@@ -104,7 +108,7 @@ private final class CapturingSink: DatagramSink {
     self.sink = sink
     self.transport = transport
     self.file = file
-    offset = transport.clock == .recorded ? 0 : UTC.lead
+    offset = transport.clock.isLive ? UTC.lead : 0
     origin = .makeBoxSendingValue(nil, eventLoop: transport.eventLoop)
   }
 

@@ -21,7 +21,7 @@ final class FramedReceiver: ChannelInboundHandler, PacketReceiver {
   private var hasEnded = false
   private var lastError: (any Error)?
   private var openedAt = Instant(nanoseconds: .min)
-  private var timer: Scheduled<Void>?
+  private var alarm = Alarm()
 
   private enum Phase {
     case idle
@@ -132,7 +132,7 @@ final class FramedReceiver: ChannelInboundHandler, PacketReceiver {
   private func notOpened(_ error: any Error) -> any Error {
     let wasClosed = sink == nil
     sink = nil
-    timer?.cancel()
+    alarm.cancel()
     phase = .closed
     return wasClosed ? TransportError.closed : lastError ?? error
   }
@@ -143,7 +143,7 @@ final class FramedReceiver: ChannelInboundHandler, PacketReceiver {
   private func end(_ end: TransportEnd) {
     guard let sink else { return }
     self.sink = nil
-    timer?.cancel()
+    alarm.cancel()
     switch phase {
     // The caller of the opening is told.
     case .idle, .connecting:
@@ -232,21 +232,21 @@ final class FramedReceiver: ChannelInboundHandler, PacketReceiver {
 
   // MARK: - Time
 
-  /// Starts a timer for the current deadline; later packets move the deadline but not the timer.
+  /// Ends a stream that has been silent for too long, and otherwise looks again when it could be.
   private func watch() {
-    timer?.cancel()
-    timer = nil
-    guard let silence, sink != nil, !isHeld else { return }
-    let now = Instant.now
+    guard let silence, sink != nil, !isHeld else { return alarm.cancel() }
     let start = max(contents.lastPacket ?? openedAt, openedAt)
-    let seconds = Int(silence.components.seconds)
-    let left = now.nanoseconds(to: start.advanced(by: silence))
-    guard left > 0 else {
+    let deadline = start.advanced(by: silence)
+    guard deadline > Instant.now else {
+      let seconds = Int(silence.components.seconds)
       let isNew = contents.lastPacket == nil
       return end(
         .failed(
           isNew ? FramedError.noMedia(seconds: seconds) : .mediaStopped(seconds: seconds)))
     }
-    timer = eventLoop.assumeIsolated().scheduleTask(in: .nanoseconds(left)) { self.watch() }
+    alarm.set(for: deadline, on: eventLoop) {
+      self.alarm.rang()
+      self.watch()
+    }
   }
 }

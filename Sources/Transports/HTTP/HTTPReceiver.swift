@@ -5,7 +5,7 @@ internal import RTPWire
 /// Receives an HTTP stream on its event loop: follows redirects, extracts packets from the body,
 /// and watches the time.
 ///
-/// Its transfer and its timer keep it alive. It always ends, and then it releases everything.
+/// Its transfer and its alarm keep it alive. It always ends, and then it releases everything.
 final class HTTPReceiver: PacketReceiver {
   private let eventLoop: any EventLoop
   private let configuration: HTTPConfiguration
@@ -29,7 +29,7 @@ final class HTTPReceiver: PacketReceiver {
 
   private var phase = Phase.connecting
   private var since: Instant
-  private var timer: Scheduled<Void>?
+  private var alarm = Alarm()
 
   /// What the stream is waiting for.
   private enum Phase: Sendable {
@@ -180,8 +180,7 @@ final class HTTPReceiver: PacketReceiver {
   private func end(_ end: TransportEnd) {
     guard let sink else { return }
     self.sink = nil
-    timer?.cancel()
-    timer = nil
+    alarm.cancel()
     if let transfer { HTTPTransfers.shared.cancel(transfer) }
     transfer = nil
     guard let opening else { return sink.transportEnded(end) }
@@ -247,15 +246,13 @@ final class HTTPReceiver: PacketReceiver {
     }
   }
 
-  /// Starts a timer for the current deadline; later packets move the deadline but not the timer.
+  /// Ends a stream whose deadline has come, and otherwise looks again when it comes.
   private func watch() {
-    timer?.cancel()
-    timer = nil
-    guard sink != nil, let deadline else { return }
-    let now = Instant.now
-    guard deadline.at > now else { return end(.failed(deadline.error)) }
-    timer = eventLoop.assumeIsolated().scheduleTask(
-      in: .nanoseconds(now.nanoseconds(to: deadline.at))
-    ) { self.watch() }
+    guard sink != nil, let deadline else { return alarm.cancel() }
+    guard deadline.at > Instant.now else { return end(.failed(deadline.error)) }
+    alarm.set(for: deadline.at, on: eventLoop) {
+      self.alarm.rang()
+      self.watch()
+    }
   }
 }

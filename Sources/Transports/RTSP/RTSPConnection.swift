@@ -218,16 +218,21 @@ final class RTSPConnection: ChannelInboundHandler {
     tell(take)
   }
 
-  private func tell(_ take: (consuming RTSPElement, Instant) -> Void) {
+  /// Reports the elements that are whole; returns whether there was any.
+  @discardableResult
+  private func tell(_ take: (consuming RTSPElement, Instant) -> Void) -> Bool {
+    var hasTold = false
     do throws(RTSPError) {
       // The owner may close or hold the connection at any element.
       while owner != nil, !isHeld, let element = try input.next(at: arrival) {
+        hasTold = true
         take(consume element, arrival)
       }
     } catch {
       fail(error, at: arrival)
     }
     watch()
+    return hasTold
   }
 
   /// Starts a timer that limits the wait for the rest of an element.
@@ -241,15 +246,10 @@ final class RTSPConnection: ChannelInboundHandler {
     let delay = max(arrival.nanoseconds(to: deadline), 0)
     stall = connector.eventLoop.assumeIsolated().scheduleTask(in: .nanoseconds(delay)) {
       self.stall = nil
-      guard !self.isHeld else { return }
+      guard !self.isHeld, !self.hasFailed, let take = self.owner?.element else { return }
       self.arrival = Instant.now
-      do throws(RTSPError) {
-        // No bytes came, so there is no new element; this only checks for an overdue one.
-        _ = try self.input.next(at: self.arrival)
-      } catch {
-        self.fail(error, at: self.arrival)
-      }
-      self.watch()
+      // No bytes came, but elements may have waited behind what is no frame after all.
+      if self.tell(take) { self.owner?.readCompleted(self.arrival) }
     }
   }
 

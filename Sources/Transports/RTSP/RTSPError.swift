@@ -159,7 +159,7 @@ extension RTSPError: TransportFault {
       .redirectedTooOften, .redirectRefused, .noSuchStream, .unsupportedProfile,
       .deliveryRefused, .notTunnelled:
       .permanent
-    // A server that answers 403 (RFC 2326 §11.3.4), or 407 for a proxy, does not want another
+    // A server that answers 403 (RFC 2326 §7.1.1), or 407 for a proxy, does not want another
     // request soon.
     case .credentialsRefused, .refused(_, 403, _), .refused(_, 407, _): .login
     // A camera that is starting may not know its paths or describe its video for a while.

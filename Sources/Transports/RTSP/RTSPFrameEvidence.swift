@@ -157,7 +157,8 @@ struct RTSPFrameEvidence: Sendable {
 
   /// The largest step of sequence numbers by which a source continues (RFC 3550 A.1).
   private static let maximumStep: UInt16 = 3000
-  /// RTCP packet types; read as RTP they would be payload types from 72 on (RFC 5761 §4).
+  /// The RTCP packet types in use: fewer than `RTCPPacket.recognizes` takes for RTCP, because each
+  /// one more lets more garbage pass for a frame.
   private static let controlTypes =
     RTCPPacketType.senderReport.rawValue...RTCPPacketType.extendedReport.rawValue
   /// The length in bytes of the shortest RTCP packet that names its sender.

@@ -48,7 +48,8 @@ struct RTSPInput: Sendable {
   /// After this long with nothing but garbage, the connection is given up.
   static let maximumDisorder = Duration.seconds(2)
 
-  /// When to call ``next(at:)`` even if nothing came: by then an element that began is overdue.
+  /// When to call ``next(at:)`` even if nothing came: by then an element that began is overdue, or
+  /// was none, and others waited behind it.
   var deadline: Instant? {
     let wait = wait.map { $0.since.advanced(by: $0.0.limit) }
     // An RTSP server may send a stray byte and then be silent for a while. One that has never sent

@@ -41,6 +41,7 @@ extension RTSPReceiver: DatagramMerger {
     if let track = tracks.firstIndex(of: media) {
       let relay = NumberedSink(self, number: track, on: eventLoop)
       started = ports[media]?.deliver(to: relay)
+      ports[media]?.receiver?.onDiagnostic = { [weak self] in self?.count.note($0) }
     } else if let original = tracks.first(where: {
       description?.media[$0].retransmission == media
     }), let repair = ports[media]?.repair {

@@ -28,7 +28,7 @@ final class RTSPReceiver: PacketReceiver {
   var tracks: [Int] = []
   var selected: Int?
   var count = TransportCounters()
-  private var lastArrival = Instant(nanoseconds: .min)
+  private var arrivals = MonotonicArrivals()
   /// Why there is no connection.
   var failure: (any Error)?
 
@@ -108,8 +108,6 @@ final class RTSPReceiver: PacketReceiver {
         counters.add(receiver.counters, isFirst: media == selected)
       }
     }
-    // What is noted later gets a place after these, so that nothing is said twice.
-    count.diagnostics = counters.diagnostics
     protection?.complete(&counters)
     return counters
   }
@@ -310,9 +308,7 @@ final class RTSPReceiver: PacketReceiver {
       count.empty += 1
       return false
     }
-    // Datagrams that were held on probation come late, but arrival times must not decrease.
-    datagram.arrival = max(datagram.arrival, lastArrival)
-    lastArrival = datagram.arrival
+    datagram.arrival = arrivals.order(datagram.arrival)
     count.delivered += 1
     count.deliveredBytes += UInt64(datagram.bytes.readableBytes)
     return sink.admit(datagram)

@@ -4,7 +4,7 @@ internal import RTPWire
 /// The requests of a session, from OPTIONS to PLAY, and how each answer is handled.
 extension RTSPSession {
   mutating func receive(_ response: RTSPResponse, at now: Instant) {
-    // '100 Continue' only announces the answer (RFC 2326 §11.1).
+    // '100 Continue' only announces the answer (RFC 2326 §7.1.1).
     guard phase != .ended, response.status >= 200 else { return }
     connection.hasBeenAnswered = true
     switch exchanges.take(answeredBy: response) {

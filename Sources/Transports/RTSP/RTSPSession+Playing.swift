@@ -176,7 +176,7 @@ extension RTSPSession {
 extension RTSPResponse {
   var isSuccess: Bool { (200..<300).contains(status) }
 
-  /// Whether this is a redirect (RFC 2326 §11.3; 307 is HTTP's).
+  /// Whether this is a redirect (RFC 2326 §11.2; 307 is HTTP's).
   var isRedirect: Bool { [301, 302, 303, 305, 307].contains(status) }
 
   /// Whether the request may have failed only because of its URL: servers that use another URL than

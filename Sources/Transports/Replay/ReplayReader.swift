@@ -25,7 +25,7 @@ final class ReplayReader: @unchecked Sendable {
   static let surveyLength = 8 << 20
   static let longSurveyLength = 64 << 20
 
-  private let file: RecordingFile
+  private let file: ReplayFile
   private let format: RecordingFormat
   private let wish: FlowSurvey.Wish
   private let said: SessionDescription?
@@ -39,7 +39,7 @@ final class ReplayReader: @unchecked Sendable {
   ///
   /// - Throws: ``ReplayError``, or an error from reading.
   init(path: String, configuration: ReplayConfiguration, mayBePipe: Bool = false) throws {
-    file = try RecordingFile(path: path, mayBePipe: mayBePipe)
+    file = try ReplayFile(path: path, mayBePipe: mayBePipe)
     (wish, said) = (configuration.wish, configuration.description)
     guard file.beginning.readableBytes > 0 else { throw ReplayError.empty }
     if let framing = configuration.framing {

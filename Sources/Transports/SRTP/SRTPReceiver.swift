@@ -186,6 +186,6 @@ final class SRTPReceiver: DatagramSink {
     act()
     guard !waiting.isEmpty else { return }
     for datagram in waiting { receive(datagram) }
-    readCompleted(at: max(Instant.now, state.value.reception.lastArrival))
+    readCompleted(at: max(Instant.now, state.value.reception.arrivals.latest))
   }
 }

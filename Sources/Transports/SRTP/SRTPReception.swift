@@ -48,7 +48,7 @@ struct SRTPReception {
   private var actions: [Action] = []
   private var held = HeldDatagrams()
   private var expiry: Instant?
-  private(set) var lastArrival = Instant(nanoseconds: .min)
+  private(set) var arrivals = MonotonicArrivals()
   /// Where authentic media last came from.
   private var authenticOrigin: SocketAddress?
   private var allowance = SRTPInquiryAllowance()
@@ -148,9 +148,7 @@ struct SRTPReception {
   private mutating func plain(_ clear: ByteBuffer, of datagram: Datagram) -> Datagram {
     var datagram = datagram
     datagram.bytes = clear
-    // Held packets come late, but arrival times must not decrease.
-    datagram.arrival = max(datagram.arrival, lastArrival)
-    lastArrival = datagram.arrival
+    datagram.arrival = arrivals.order(datagram.arrival)
     return datagram
   }
 

@@ -237,6 +237,7 @@ struct SourcePin: Sendable {
   /// Holds RTCP that comes before any source is accepted: it proves nothing, but FFmpeg sends its
   /// first report before its first packet, and the next one only seconds later.
   private mutating func holdReport(_ datagram: Datagram) -> Verdict {
+    // Not `isControl`, because on a port of RTCP that is true of garbage too.
     guard lastMedia == nil, RTCPPacket.recognizes(datagram.bytes) else { return .foreign }
     if earlyReports.count == Self.maximumEarlyReports {
       earlyReports.removeFirst()
@@ -326,7 +327,7 @@ extension Datagram {
   /// The header of the RTP packet that it is; `nil` if it is RTCP or not RTP at all.
   var mediaHeader: RTPHeader? {
     if let header { return header }
-    guard !RTCPPacket.recognizes(bytes) else { return nil }
+    guard !isControl else { return nil }
     return try? RTPHeader(parsing: bytes)
   }
 }

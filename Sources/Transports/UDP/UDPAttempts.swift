@@ -6,6 +6,13 @@ internal import RTPWire
 /// RFC 8305 calls this happy eyeballs. Only media shows that a hello has arrived, so an attempt
 /// continues until another one is answered: the server may start late, at any of its addresses.
 final class UDPAttempts: TrackReceiver, DatagramMerger {
+  var onDiagnostic: ((TransportDiagnostic) -> Void)? {
+    didSet {
+      for attempt in attempts.sorted(by: { $0.key < $1.key }).map(\.value) {
+        attempt.onDiagnostic = onDiagnostic
+      }
+    }
+  }
   private var attempts: [Int: UDPReceiver] = [:]
   private let eventLoop: any EventLoop
   private var sink: (any DatagramSink)?

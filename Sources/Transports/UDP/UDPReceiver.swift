@@ -34,6 +34,12 @@ final class UDPReceiver: TrackReceiver {
   /// Called when the network reports that a hello was not delivered, or the kernel does not send
   /// it.
   var hasNoAnswer: (() -> Void)?
+  var onDiagnostic: ((TransportDiagnostic) -> Void)? {
+    didSet {
+      guard let onDiagnostic else { return }
+      for diagnostic in count.diagnostics { onDiagnostic(diagnostic) }
+    }
+  }
   private let eventLoop: any EventLoop
   private var sink: (any DatagramSink)?
   /// Whether the sink decides what is genuine.
@@ -49,7 +55,7 @@ final class UDPReceiver: TrackReceiver {
   private var contents: [ForeignDatagram: Int] = [:]
   /// The origin of RTCP on its port.
   private var controlSource: SocketAddress?
-  private var lastArrival = Instant(nanoseconds: .min)
+  private var arrivals = MonotonicArrivals()
   /// Who last sent media that was left out: how much of it came together, and when the last.
   private var other: (origin: SocketAddress, datagrams: UInt64, last: Instant)?
 
@@ -127,6 +133,7 @@ final class UDPReceiver: TrackReceiver {
     hello?.silenceTimer?.cancel()
     hello = nil
     hasNoAnswer = nil
+    onDiagnostic = nil
     ports.group?.stop()
     media?.stop()
     control?.stop()
@@ -263,8 +270,13 @@ final class UDPReceiver: TrackReceiver {
     let seen = contents[content] ?? 0
     guard seen < content.leastSaid else { return true }
     contents[content] = seen + 1
-    if seen + 1 == content.leastSaid { count.note(.content(content.words)) }
+    if seen + 1 == content.leastSaid { note(.content(content.words)) }
     return true
+  }
+
+  private func note(_ diagnostic: TransportDiagnostic) {
+    count.note(diagnostic)
+    onDiagnostic?(diagnostic)
   }
 
   /// Lets the sink decide what is genuine, because appearance proves nothing.
@@ -288,9 +300,7 @@ final class UDPReceiver: TrackReceiver {
 
   private func deliver(_ datagram: consuming Datagram) {
     guard let sink else { return }
-    // Held datagrams come after others, but arrival times must not decrease.
-    datagram.arrival = max(datagram.arrival, lastArrival)
-    lastArrival = datagram.arrival
+    datagram.arrival = arrivals.order(datagram.arrival)
     noteMedia(datagram)
     count.delivered += 1
     count.deliveredBytes += UInt64(datagram.bytes.readableBytes)

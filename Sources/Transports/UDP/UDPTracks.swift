@@ -8,8 +8,8 @@ final class UDPTracks: DatagramMerger {
   private let eventLoop: any EventLoop
   /// `nil` also where there is one track, whose receiver has the sink itself.
   private var sink: (any DatagramSink)?
-  private var lastArrival = Instant(nanoseconds: .min)
-  /// What was said of the tracks, in the order in which it was first seen.
+  private var arrivals = MonotonicArrivals()
+  /// What was said of the tracks, in the order in which it arose.
   private var noted = TransportCounters()
   private let required: Int
 
@@ -22,15 +22,13 @@ final class UDPTracks: DatagramMerger {
     self.sink = plans.count > 1 ? sink : nil
     self.required = required
     guard plans.count > 1 else {
-      for plan in plans {
-        receivers.append(try plan.makeReceiver(on: eventLoop, delivering: sink))
-      }
+      for plan in plans { add(try plan.makeReceiver(on: eventLoop, delivering: sink)) }
       return
     }
     for (track, plan) in plans.enumerated() {
       let relay = NumberedSink(self, number: track, on: eventLoop)
       do throws(TransportError) {
-        receivers.append(try plan.makeReceiver(on: eventLoop, delivering: relay))
+        add(try plan.makeReceiver(on: eventLoop, delivering: relay))
       } catch {
         guard track != required else {
           stop()
@@ -40,6 +38,11 @@ final class UDPTracks: DatagramMerger {
         noted.note("stream \(track) is not received: \(error)")
       }
     }
+  }
+
+  private func add(_ receiver: any TrackReceiver) {
+    receiver.onDiagnostic = { [weak self] in self?.noted.note($0) }
+    receivers.append(receiver)
   }
 
   func gather(for time: Duration) {
@@ -62,8 +65,7 @@ final class UDPTracks: DatagramMerger {
       sum.localAddress = $0.localAddress ?? $1.localAddress
       return sum
     }
-    // Whatever track says something later, the places of the earlier ones do not change.
-    for diagnostic in sum.diagnostics { noted.note(diagnostic) }
+    // Whatever track they are of, and whoever asks.
     sum.diagnostics = noted.diagnostics
     return sum
   }
@@ -87,9 +89,7 @@ final class UDPTracks: DatagramMerger {
     guard let sink else { return false }
     var datagram = datagram
     datagram.track = track
-    // Held datagrams of one track come after others, but arrival times must not decrease.
-    datagram.arrival = max(datagram.arrival, lastArrival)
-    lastArrival = datagram.arrival
+    datagram.arrival = arrivals.order(datagram.arrival)
     return sink.admit(datagram)
   }
 

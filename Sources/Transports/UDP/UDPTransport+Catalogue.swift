@@ -9,6 +9,9 @@ extension TransportKind {
       SourceForm("udp://HOST:PORT", "say hello to HOST:PORT, receive what it sends back")
     ]
     kind.counters = TransportCounter.ofSockets + TransportCounter.ofHello
+    kind.listeningPort = { source in
+      address(in: source).flatMap { $0.listens ? $0.port : nil }
+    }
     kind.hints = TransportHint.ofHello + TransportHint.ofSockets
     kind.options = DeclaredOption.ofHello + DeclaredOption.ofSockets
     kind.scopes = [OptionScope("udp://", toolOptions: ["--feedback", "--timeout"])]
@@ -19,10 +22,7 @@ extension TransportKind {
     _ source: String, _ options: TransportOptions, _ eventLoop: any EventLoop
   ) throws(TransportError) -> any RTPTransport {
     let address = try SourceAddress(parsing: source)
-    // Other players listen on 'udp://:5004', 'udp://@:5004' and 'udp://239.1.2.3:5004'.
-    guard address.host != nil, !address.isForListening, !address.isGroup else {
-      return try listen(source, options, eventLoop)
-    }
+    guard !address.listens else { return try listen(source, options, eventLoop) }
     guard address.source == nil else { throw .source(source, .sourceWithoutGroup) }
     guard let host = address.host else { throw .source(source, .missingHost) }
     guard address.port > 0 else { throw .source(source, .invalidPort("0")) }
@@ -51,6 +51,7 @@ extension TransportKind {
       SourceForm("FILE.sdp", "listen as the session description says"),
     ]
     kind.describesMedia = { isSessionDescription($0) }
+    kind.listeningPort = { address(in: $0)?.port }
     kind.counters = TransportCounter.ofSockets
     kind.hints = TransportHint.ofSockets
     kind.recognizes = { file, _ in
@@ -66,6 +67,12 @@ extension TransportKind {
     ]
     return kind
   }()
+
+  /// The address that `source` is; `nil` for a file.
+  private static func address(in source: String) -> SourceAddress? {
+    guard !isSessionDescription(source) else { return nil }
+    return try? SourceAddress(parsing: source)
+  }
 
   private static func isSessionDescription(_ source: String) -> Bool {
     guard SourceAddress.scheme(of: source) == nil else { return false }

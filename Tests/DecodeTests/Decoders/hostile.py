@@ -10,6 +10,7 @@ import sys
 import time
 
 DEED = os.path.basename(sys.argv[0])
+FOLDER = os.path.dirname(sys.argv[0])
 peer = socket.socket(fileno=3)
 
 
@@ -41,12 +42,23 @@ READY = b"\x00" + word(15)
 
 
 def receive():
+    global media
     message, descriptors, _, _ = socket.recv_fds(peer, 65536, 4)
     for descriptor in descriptors:
-        os.close(descriptor)
+        if message[:1] == b"\x00":
+            # The memory in which coded media lies.
+            descriptor, media = media, descriptor
+        if descriptor is not None:
+            os.close(descriptor)
     if not message:
         sys.exit(0)
     return message
+
+
+def end_if_it_has_the_set(count):
+    """Dies of the parameter set that the test has written, if that is in so much coded media."""
+    if DEED == "ended-by-a-set" and SET in os.pread(media, count, 0):
+        os._exit(9)
 
 
 def memory(size=SIZE):
@@ -57,7 +69,7 @@ def memory(size=SIZE):
 def is_first():
     """Whether no other process was started under this name before."""
     try:
-        mark = os.path.join(os.path.dirname(sys.argv[0]), "mark")
+        mark = os.path.join(FOLDER, "mark")
         os.close(os.open(mark, os.O_CREAT | os.O_EXCL))
         return True
     except FileExistsError:
@@ -82,7 +94,9 @@ def scramble(message, dice):
 
 def decode(number):
     both = (number, number)
-    if DEED == "honest":
+    if DEED == "ended-by-known-sets" and IS_FIRST and number == 3:
+        os._exit(9)
+    if DEED in ("honest", "ended-by-a-set", "ended-by-known-sets"):
         peer.send(frame(both, memory(), PLANES))
     elif DEED == "asking-later":
         peer.send(frame(both, memory(), PLANES))
@@ -171,7 +185,13 @@ def decode(number):
     peer.send(DONE)
 
 
-if DEED == "never-ready" or DEED == "ended-by-sets" and is_first():
+media = None
+SET = b""
+if DEED == "ended-by-a-set":
+    with open(os.path.join(FOLDER, "set"), "rb") as file:
+        SET = file.read()
+IS_FIRST = DEED in ("ended-by-sets", "ended-by-known-sets") and is_first()
+if DEED == "never-ready" or DEED == "ended-by-sets" and IS_FIRST:
     time.sleep(3600)
 peer.send(READY)
 try:
@@ -180,10 +200,15 @@ try:
         if request[0] == 1:
             peer.send(b"\x01")
         elif request[0] == 3:
-            decode(struct.unpack(">q", request[1:9])[0])
-        elif request[0] == 2 and DEED == "ended-by-sets":
+            number, head, body = struct.unpack(">qqq", request[1:25])
+            end_if_it_has_the_set(head + body)
+            decode(number)
+        elif request[0] == 2 and DEED in ("ended-by-sets", "ended-by-known-sets"):
             os._exit(9)
-        elif request[0] in (2, 4):
+        elif request[0] == 2:
+            end_if_it_has_the_set(struct.unpack(">q", request[1:9])[0])
+            peer.send(DONE)
+        elif request[0] == 4:
             peer.send(DONE)
 except (BrokenPipeError, ConnectionResetError):
     pass

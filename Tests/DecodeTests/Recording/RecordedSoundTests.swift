@@ -373,4 +373,37 @@ import Testing
     #expect(said == "\(sound.decoder),\(units.count)")
     _ = try FFmpeg.output(["-xerror", "-i", path, "-map", "0:a", "-f", "null", "-"])
   }
+
+  @Test(
+    "sound of another package's decoder is copied as what it is called",
+    arguments: coded, [Container.mp4, .matroska])
+  func foreignDecoder(_ sound: SoundClip, _ container: Container) throws {
+    let folder = try TemporaryFolder()
+    let decoder = sound.decoder == "aac" ? "aac_fixed" : "libopus"
+    let units = try sound.made().units.map { unit in
+      let own = unit.format
+      let format = SoundFormat(
+        codec: SoundCodec(name: own.codec.name, decoderName: decoder),
+        sampleRate: own.sampleRate, channels: own.channels,
+        configuration: own.codec == Opus.codec ? [] : own.configuration)
+      return SoundUnit(
+        format: format, bytes: unit.bytes, time: unit.time, sampleCount: unit.sampleCount,
+        firstArrival: unit.firstArrival, lastArrival: unit.lastArrival)
+    }
+    let disk = try VirtualDisk.record(
+      items: Self.merged(try Self.pictures(60), units), as: container)
+    let path = try Self.write(disk.files[0], to: folder, as: "a." + container.name)
+    let sizes = try RunningProcess.output(
+      of: "ffprobe",
+      [
+        "-v", "error", "-select_streams", "a", "-show_entries", "packet=size", "-of", "csv=p=0",
+        path,
+      ])
+    let found = String(decoding: sizes, as: UTF8.self).split(separator: "\n").compactMap { line in
+      line.split(separator: ",").first.flatMap { Int($0) }
+    }
+    #expect(found == units.map(\.bytes.readableBytes))
+    // Opus cannot be read without its header.
+    _ = try FFmpeg.output(["-xerror", "-i", path, "-map", "0:a", "-f", "null", "-"])
+  }
 }

@@ -28,19 +28,20 @@ struct RecorderFuzzTests {
       let format: SoundFormat
       let samples: Int
 
-      init(_ name: String, _ rate: Int, _ channels: Int, _ samples: Int, _ bytes: [UInt8] = []) {
+      init(
+        _ codec: SoundCodec, _ rate: Int, _ channels: Int, _ samples: Int, _ bytes: [UInt8] = []
+      ) {
         format = SoundFormat(
-          codec: SoundCodec(name: name, decoderName: name), sampleRate: rate, channels: channels,
-          configuration: bytes)
+          codec: codec, sampleRate: rate, channels: channels, configuration: bytes)
         self.samples = samples
       }
     }
 
     private static let kinds: [Kind] = [
-      Kind("pcm_mulaw", 8000, 1, 160), Kind("pcm_alaw", 16_000, 2, 320),
-      Kind("pcm_s16be", 384_000, 8, 384), Kind("pcm_s24be", 4000, 3, 80),
-      Kind("aac", 48_000, 2, 1024, [0x11, 0x90]), Kind("opus", 48_000, 2, 960),
-      Kind("aac", 24_000, 1, 1024, [0x13, 0x08]),
+      Kind(G711.muLaw, 8000, 1, 160), Kind(G711.aLaw, 16_000, 2, 320),
+      Kind(LinearPCM.l16, 384_000, 8, 384), Kind(LinearPCM.l24, 4000, 3, 80),
+      Kind(AAC.codec, 48_000, 2, 1024, [0x11, 0x90]), Kind(Opus.codec, 48_000, 2, 960),
+      Kind(AAC.codec, 24_000, 1, 1024, [0x13, 0x08]),
     ]
 
     private mutating func any() -> Int64 {

@@ -24,6 +24,11 @@ struct SoundClip: Sendable, CustomTestStringConvertible {
 
   var testDescription: String { encoder }
 
+  private static let codecs = [
+    AAC.codec, Opus.codec, G711.muLaw, G711.aLaw, G722.codec, G726.mostSignificantFirst,
+    G726.leastSignificantFirst, LinearPCM.l8, LinearPCM.l16, LinearPCM.l24,
+  ]
+
   private static let quiet = ["-nostdin", "-v", "error", "-y"]
 
   /// The coded file.
@@ -52,8 +57,7 @@ struct SoundClip: Sendable, CustomTestStringConvertible {
         + ["-i", path, "-f", "s16le", "-c:a", "pcm_s16le", "-"])
     let (payloads, configuration) = try payloads(of: path)
     let format = SoundFormat(
-      codec: decoder == "opus" ? Opus.codec : SoundCodec(name: decoder, decoderName: decoder),
-      sampleRate: rate,
+      codec: try #require(Self.codecs.first { $0.decoderName == decoder }), sampleRate: rate,
       channels: channels, configuration: configuration, codeBits: codeBits)
     let perUnit = unitBytes == nil ? (decoder == "aac" ? 1024 : 960) : rate / 50
     return (

@@ -9,6 +9,9 @@ extension FuzzTarget {
     let bytes = choices.all()
     let buffer = ByteBuffer(sliceOf: bytes)
     _ = RTCPPacket.recognizes(buffer)
+    let sources = RTCPPacket.sources(in: buffer)
+    // The last packet looked at may be a goodbye of 31.
+    try require(Set(sources).count == sources.count && sources.count < 32 + 31, "\(sources)")
     _ = ReceptionReport.reports(in: buffer)
     guard let packets = try? RTCPPacket.parse(compound: buffer) else { return }
     try require(4 * packets.count <= bytes.count, "\(packets.count) packets")

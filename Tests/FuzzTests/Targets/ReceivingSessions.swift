@@ -204,10 +204,11 @@ private struct ReceivingSession {
         if let awaited, unit.integrity == .whole, unit.nalUnits.last?.array == awaited {
           hasCome = true
         }
-        reception.delivered(goesOn: unit.integrity == .whole, isCrowded: isCrowded, at: now)
+        reception.delivered(
+          decodingContinues: unit.integrity == .whole, isCrowded: isCrowded, at: now)
       case .deliverSound(let unit):
         try require(unit.bytes.readableBytes > 0, "sound without bytes")
-        reception.delivered(goesOn: true, isCrowded: isCrowded, at: now)
+        reception.delivered(decodingContinues: true, isCrowded: isCrowded, at: now)
       case .awaitRoom: awaitsRoom = true
       case .sendRTCP(let compound, _):
         _ = try RTCPPacket.parse(compound: compound)

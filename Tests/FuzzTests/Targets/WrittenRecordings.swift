@@ -77,15 +77,14 @@ private struct RecordedSource {
   ]
 
   private static let sounds: [(format: SoundFormat, samples: Int)] = [
-    ("pcm_mulaw", 8000, 1, 160, []), ("pcm_alaw", 16_000, 2, 320, []),
-    ("pcm_s16be", 48_000, 8, 384, []), ("pcm_s24be", 4000, 3, 80, []),
-    ("aac", 48_000, 2, 1024, [0x11, 0x90]), ("opus", 48_000, 2, 960, []),
-    ("aac", 24_000, 1, 1024, [0x13, 0x08]),
-  ].map { (name: String, rate: Int, channels: Int, samples: Int, bytes: [UInt8]) in
+    (G711.muLaw, 8000, 1, 160, []), (G711.aLaw, 16_000, 2, 320, []),
+    (LinearPCM.l16, 48_000, 8, 384, []), (LinearPCM.l24, 4000, 3, 80, []),
+    (AAC.codec, 48_000, 2, 1024, [0x11, 0x90]), (Opus.codec, 48_000, 2, 960, []),
+    (AAC.codec, 24_000, 1, 1024, [0x13, 0x08]),
+  ].map { (codec: SoundCodec, rate: Int, channels: Int, samples: Int, bytes: [UInt8]) in
     (
       SoundFormat(
-        codec: SoundCodec(name: name, decoderName: name), sampleRate: rate, channels: channels,
-        configuration: bytes), samples
+        codec: codec, sampleRate: rate, channels: channels, configuration: bytes), samples
     )
   }
 

@@ -72,7 +72,7 @@ final class ScriptedTransport: RTPTransport {
     let next = datagrams.prefix(script.readSize ?? datagrams.count)
     for datagram in next {
       var datagram = datagram
-      if script.clock == .monotonic { datagram.arrival = .now }
+      if script.clock.isLive { datagram.arrival = .now }
       sink.receive(datagram)
     }
     sink.readCompleted(at: .now)

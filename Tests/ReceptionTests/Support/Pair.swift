@@ -174,10 +174,10 @@ struct Pair {
       switch action {
       case .deliver(let unit):
         units.append(unit)
-        reception.delivered(goesOn: true, isCrowded: isCrowded, at: now)
+        reception.delivered(decodingContinues: true, isCrowded: isCrowded, at: now)
       case .deliverSound(let unit):
         sound.append(unit)
-        reception.delivered(goesOn: true, isCrowded: isCrowded, at: now)
+        reception.delivered(decodingContinues: true, isCrowded: isCrowded, at: now)
       case .awaitRoom: roomRequests += 1
       case .sendRTCP(let bytes, let track):
         sent.append((bytes, track, now))

@@ -22,25 +22,31 @@ struct StandIns {
   struct Additions {
     /// Pictures to decode before the unit, each as a list of NAL units; they are not shown.
     var pictures: [[ByteBuffer]] = []
-    /// The NAL unit to put before the unit's first slice, and the side of its block in luma
-    /// samples.
-    var beginning: (bytes: ByteBuffer, side: Int)?
+    /// The NAL unit to put before the unit's first slice, which that is, and the side of its block
+    /// in luma samples.
+    var beginning: (bytes: ByteBuffer, slice: NALUnit, side: Int)?
   }
 
   /// What to add to `unit`, which is decoded next.
   mutating func additions(to unit: AccessUnit) -> Additions {
     var first: (type: H265.NALUnitType, level: UInt8, header: H265.SliceHeader)?
+    // It may be one whose header cannot be read.
+    var firstSlice: NALUnit?
     for entry in unit.units where first == nil {
       let bytes = unit.bytes(of: entry)
-      if entry.type >= 32 {
+      guard entry.type < H265.NALUnitType.videoParameterSet.rawValue else {
         sets.take(bytes)
-      } else if let type = H265.NALUnitType(rawValue: entry.type),
+        continue
+      }
+      firstSlice = firstSlice ?? entry
+      if let type = H265.NALUnitType(rawValue: entry.type),
         let header = try? H265.SliceHeader(parsing: bytes, with: sets)
       {
         first = (type, bytes.temporalLevel, header)
       }
     }
-    guard let (type, level, header) = first, let picture = sets.picture(header.pictureSet),
+    guard let (type, level, header) = first, let slice = firstSlice,
+      let picture = sets.picture(header.pictureSet),
       let sequence = sets.sequence(picture.sequenceIdentifier), sequence.hasUsualTrees
     else { return Additions() }
     let count = pictures.orderCount(header.orderCount, bits: sequence.orderBits, type: type)
@@ -53,11 +59,13 @@ struct StandIns {
         header.references.entries, of: count, level: level, sequence,
         sequenceIdentifier: picture.sequenceIdentifier)
     }
-    if !header.isFirst, unit.integrity == .damaged, !header.hasLongTermReferences {
-      additions.beginning = PictureBeginning(
+    if !header.isFirst, unit.integrity == .damaged, !header.hasLongTermReferences,
+      let made = PictureBeginning(
         type: type, temporalLevel: level, isShown: header.isShown, picture: picture,
         sequence: sequence, orderAndReferences: order(count, header.references, sequence)
       ).unit()
+    {
+      additions.beginning = (bytes: made.bytes, slice: slice, side: made.side)
     }
     pictures.decoded(count, type: type, temporalLevel: level, keeping: header.references.entries)
     return additions

@@ -9,6 +9,8 @@ import RTPWire
 struct GenericAACPayloadFormat: SoundPayloadFormat {
   static let encodingNames = ["MPEG4-GENERIC", "AAC", "MP4A-ADTS"]
 
+  static func codecName(of encodingName: String) -> String { AAC.codec.name }
+
   private let headers: AccessUnitHeaders
   private let clockRate: Int64
   /// Bytes of every unit, where the description says that (§3.2.3).

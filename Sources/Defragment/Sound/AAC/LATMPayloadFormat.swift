@@ -6,6 +6,8 @@ import RTPWire
 struct LATMPayloadFormat: SoundPayloadFormat {
   static let encodingNames = ["MP4A-LATM"]
 
+  static func codecName(of encodingName: String) -> String { AAC.codec.name }
+
   /// Where the configuration is.
   private enum Presence: Sendable, Hashable {
     case inBand

@@ -11,6 +11,13 @@ struct G726PayloadFormat: SoundPayloadFormat {
     ["\(inRTP)\($0)", "\(inAAL2)\($0)"]
   }
 
+  static func codecName(of encodingName: String) -> String { codec(of: encodingName).name }
+
+  private static func codec(of encodingName: String) -> SoundCodec {
+    encodingName.uppercased().hasPrefix(inAAL2)
+      ? G726.mostSignificantFirst : G726.leastSignificantFirst
+  }
+
   private let samples: PCMPayload
   var format: SoundFormat? { samples.format }
 
@@ -18,13 +25,11 @@ struct G726PayloadFormat: SoundPayloadFormat {
     guard let name = media.encodingName?.uppercased(),
       let bits = name.split(separator: "-").last.flatMap({ Int($0) }).flatMap({ G726.codeBits[$0] })
     else { return nil }
-    let codec =
-      name.hasPrefix(Self.inAAL2) ? G726.mostSignificantFirst : G726.leastSignificantFirst
     // The codes of 8 samples are a whole number of bytes at each rate.
     let group = bits == 2 || bits == 4 ? (8, 8 / bits) : (8 * bits, 8)
     let format = SoundFormat(
-      codec: codec, sampleRate: media.saysClockRate ? media.clockSampleRate : 8000, channels: 1,
-      codeBits: bits)
+      codec: Self.codec(of: name),
+      sampleRate: media.saysClockRate ? media.clockSampleRate : 8000, channels: 1, codeBits: bits)
     guard let samples = PCMPayload(format, groupBits: group.0, groupSamples: group.1) else {
       return nil
     }

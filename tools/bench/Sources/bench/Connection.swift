@@ -19,12 +19,7 @@ enum Connection {
 
   static let clients: [Client] = {
     var clients = [
-      Client(name: "rtp-recv", contender: .ours) { port, output in
-        [
-          Peer.rtpRecv, "rtsp://127.0.0.1:\(port)/", "--rtsp-transport", "tcp", "-o", output,
-          "--format", "h264", "--quiet",
-        ]
-      },
+      Client(name: "rtp-recv", contender: .ours) { rtpRecv(Peer.rtpRecv, $0, $1) },
       Client(name: "ffmpeg -c copy", contender: .ffmpeg) { ffmpeg("ffmpeg", $0, $1) },
       Client(name: "gstreamer", contender: .gstreamer) { port, output in
         ["gst-launch-1.0", "-q", "rtspsrc", "location=rtsp://127.0.0.1:\(port)/", "protocols=tcp"]
@@ -40,8 +35,19 @@ enum Connection {
       clients.append(
         Client(name: "newer ffmpeg -c copy", contender: .newerFFmpeg) { ffmpeg(newer, $0, $1) })
     }
+    if let before = Peer.rtpRecvBefore {
+      clients.append(
+        Client(name: "rtp-recv before", contender: .before) { rtpRecv(before, $0, $1) })
+    }
     return clients
   }()
+
+  private static func rtpRecv(
+    _ program: String, _ port: String, _ output: String
+  ) -> [String] {
+    [program, "rtsp://127.0.0.1:\(port)/", "--rtsp-transport", "tcp", "-o", output]
+      + ["--format", "h264", "--quiet"]
+  }
 
   private static func ffmpeg(_ program: String, _ port: String, _ output: String) -> [String] {
     [program, "-v", "quiet", "-y", "-rtsp_transport", "tcp", "-i", "rtsp://127.0.0.1:\(port)/"]
@@ -53,16 +59,19 @@ enum Connection {
   private static let many = 600_000
 
   /// HTTP progressive, with one chunk per packet.
-  private static let httpClients = [
-    Client(name: "rtp-recv", contender: .ours) { port, output in
-      [
-        Peer.rtpRecv, "http://127.0.0.1:\(port)/rtp", "-o", output, "--format", "h264", "--quiet",
-      ]
-    },
-    Client(name: "curl", contender: .bare) { port, output in
-      ["curl", "-s", "-o", output, "http://127.0.0.1:\(port)/rtp"]
-    },
-  ]
+  private static let httpClients =
+    [
+      httpClient(Peer.rtpRecv, .ours),
+      Client(name: "curl", contender: .bare) { port, output in
+        ["curl", "-s", "-o", output, "http://127.0.0.1:\(port)/rtp"]
+      },
+    ] + (Peer.rtpRecvBefore.map { [httpClient($0, .before)] } ?? [])
+
+  private static func httpClient(_ program: String, _ contender: Contender) -> Client {
+    Client(name: contender.rawValue, contender: contender) { port, output in
+      [program, "http://127.0.0.1:\(port)/rtp", "-o", output, "--format", "h264", "--quiet"]
+    }
+  }
 
   static func reportHTTP(rounds: Int, in folder: String) throws {
     head(

@@ -3,6 +3,8 @@ import Foundation
 /// A program beside which rtp-recv is measured, as the figures of a whole run name it.
 enum Contender: String, Codable, CaseIterable {
   case ours = "rtp-recv"
+  /// The one of `--before`.
+  case before = "rtp-recv before"
   case ffmpeg = "FFmpeg"
   case newerFFmpeg = "newer FFmpeg"
   case gstreamer = "GStreamer"
@@ -10,11 +12,12 @@ enum Contender: String, Codable, CaseIterable {
   /// A program that does only what cannot be left out, such as reading and writing. It is no rival.
   case bare = "bare program"
 
-  var isRival: Bool { self != .ours && self != .bare }
+  var isRival: Bool { ![.ours, .before, .bare].contains(self) }
 
   var colour: String {
     switch self {
     case .ours: "#1b7837"
+    case .before: "#a6dba0"
     case .ffmpeg: "#8073ac"
     case .newerFFmpeg: "#b2abd2"
     case .gstreamer: "#e08214"

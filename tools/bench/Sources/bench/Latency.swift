@@ -183,7 +183,7 @@ extension Latency {
     let peers =
       [
         Peer.ours(format: "yuv"), .gstreamerFrames(latency: 0), .gstreamerFrames(latency: nil),
-      ] + Peer.ffmpegFrames
+      ] + Peer.ffmpegFrames + Peer.before(format: "yuv")
     let results = try inRounds(rounds, peers) { try measure($0, of: stream, golden: golden) }
     let reference = median(results[1].map(\.steady))
     for (peer, results) in zip(peers, results) {

@@ -14,7 +14,9 @@ enum LossFreeRate {
       ["receiver", "packets/s", "sent at the next rate", "missing there"])
     let stream = try Throughput.stream(in: folder)
     let packets = try stream.write(in: folder)
-    let peers = [Peer.ours(format: "h264")] + Peer.ffmpegCopy + [.gstreamerCopy, .bareLoop]
+    let peers =
+      [Peer.ours(format: "h264")] + Peer.ffmpegCopy + [.gstreamerCopy, .bareLoop]
+      + Peer.before(format: "h264")
     let results = try inRounds(rounds, peers) { try climb($0, stream, packets) }
     var best: [Double] = []
     for (peer, results) in zip(peers, results) {

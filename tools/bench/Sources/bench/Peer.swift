@@ -15,10 +15,22 @@ struct Peer: Sendable {
   static let rtpSend =
     ProcessInfo.processInfo.environment["RTP_SEND"] ?? "../../.build/release/rtp-send"
 
+  /// Another `rtp-recv`, such as one from before a change, which is measured beside this one.
+  static let rtpRecvBefore = Arguments.value(of: "--before")
+
   /// Our receiver as a user gets it: default settings, the codec recognized from the packets.
-  static func ours(format: String) -> Peer {
-    Peer(name: "rtp-recv", contender: .ours) { port, _, output in
-      [rtpRecv, "rtp://127.0.0.1:\(port)", "-o", output, "--format", format, "--quiet"]
+  static func ours(format: String) -> Peer { receiver(rtpRecv, .ours, format) }
+
+  /// Empty without `--before`.
+  static func before(format: String) -> [Peer] {
+    rtpRecvBefore.map { [receiver($0, .before, format)] } ?? []
+  }
+
+  private static func receiver(
+    _ program: String, _ contender: Contender, _ format: String
+  ) -> Peer {
+    Peer(name: contender.rawValue, contender: contender) { port, _, output in
+      [program, "rtp://127.0.0.1:\(port)", "-o", output, "--format", format, "--quiet"]
     }
   }
 

@@ -15,8 +15,10 @@ enum Protected {
     head(
       "Processor time of SRTP, UDP → .h264, nothing written, 1,400-byte packets at \(rate) a second, "
         + "medians of \(rounds) rounds",
-      ["suite", "µs a packet", "above plain UDP", "libsrtp2 in a bare loop", "ratio", "missing"],
-      names: ["suite"])
+      [
+        "receiver", "suite", "µs a packet", "above plain UDP", "libsrtp2 in a bare loop", "ratio",
+        "missing",
+      ], names: ["receiver", "suite"])
     let stream = try Throughput.stream(in: folder)
     let packets = try stream.write(in: folder)
     var keys: [String: String] = [:]
@@ -28,28 +30,41 @@ enum Protected {
         attributes: [.posixPermissions: 0o600])
       keys[suite.name] = path
     }
+    let programs =
+      [(Contender.ours, Peer.rtpRecv)] + (Peer.rtpRecvBefore.map { [(.before, $0)] } ?? [])
+    let ways = programs.flatMap { _, program in
+      ([nil] + suites.map(\.name)).map { (program: program, suite: $0) }
+    }
     // The bare loop runs with each measurement, because the machine's speed changes within minutes.
-    let results = try inRounds(rounds, [nil] + suites.map(\.name)) { suite in
-      let key = suite.flatMap { keys[$0] }
+    let results = try inRounds(rounds, ways) { way in
+      let key = way.suite.flatMap { keys[$0] }
       return (
-        result: try measure(suite, key: key, packets: packets, in: folder),
-        loop: try measureLoop(suite, packets: packets)
+        result: try measure(way.program, way.suite, key: key, packets: packets, in: folder),
+        loop: try measureLoop(way.suite, packets: packets)
       )
     }
-    let plain = results[0].map(\.result.perPacket)
-    let bare = results[0].map(\.loop)
-    row(["none", number(median(plain)), "", "", "", missing(results[0].map(\.result))])
-    for (suite, results) in zip(suites, results.dropFirst()) {
-      let above = zip(results, plain).map { $0.result.perPacket - $1 }
-      let loops = zip(results, bare).map { $0.loop - $1 }
+    var values = suites.map { _ in [(Contender, Double?)]() }
+    for (index, (contender, _)) in programs.enumerated() {
+      let results = results[(index * (suites.count + 1))...].prefix(suites.count + 1)
+      let first = results[results.startIndex]
+      let plain = first.map(\.result.perPacket)
       row([
-        suite.name, number(median(results.map(\.result.perPacket))), number(median(above)),
-        number(median(loops)), number(median(zip(above, loops).map { $0 / $1 })),
-        missing(results.map(\.result)),
+        contender.rawValue, "none", number(median(plain)), "", "", "", missing(first.map(\.result)),
       ])
-      figure(
-        "SRTP above plain UDP, \(suite.name)", unit: "µs",
-        [(.ours, median(above)), (.bare, median(loops))])
+      for (place, (suite, results)) in zip(suites, results.dropFirst()).enumerated() {
+        let above = zip(results, plain).map { $0.result.perPacket - $1 }
+        let loops = zip(results, first).map { $0.loop - $1.loop }
+        row([
+          contender.rawValue, suite.name, number(median(results.map(\.result.perPacket))),
+          number(median(above)), number(median(loops)),
+          number(median(zip(above, loops).map { $0 / $1 })), missing(results.map(\.result)),
+        ])
+        values[place].append((contender, median(above)))
+        if contender == .ours { values[place].append((.bare, median(loops))) }
+      }
+    }
+    for (suite, values) in zip(suites, values) {
+      figure("SRTP above plain UDP, \(suite.name)", unit: "µs", values)
     }
   }
 
@@ -57,16 +72,16 @@ enum Protected {
     number(100 * median(results.map(\.missing)), 3) + " %"
   }
 
-  /// One run of `rtp-recv`, with the processor time of its middle part.
+  /// One run of an `rtp-recv`, with the processor time of its middle part.
   private static func measure(
-    _ suite: String?, key: String?, packets: String, in folder: String
+    _ program: String, _ suite: String?, key: String?, packets: String, in folder: String
   ) throws -> Throughput.Result {
     let port = try UDPSocket.freePort()
     let statistics = "\(folder)/srtp.jsonl"
     let receiver = try Running(
       // The cost of writing a file varies more between runs than SRTP costs.
-      Peer.ours(format: "h264").command(port, "", "/dev/null") + ["--stats", statistics]
-        + (key.map { ["--srtp-key-file", $0] } ?? []))
+      [program, "rtp://127.0.0.1:\(port)", "-o", "/dev/null", "--format", "h264", "--quiet"]
+        + ["--stats", statistics] + (key.map { ["--srtp-key-file", $0] } ?? []))
     guard waitUntilBound(port) else { throw BenchError(description: "rtp-recv does not listen") }
     let sender = try sender(of: suite, packets: packets, to: port)
     return Throughput.middlePart(of: receiver, fedBy: sender, for: seconds) {

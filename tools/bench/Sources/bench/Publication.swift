@@ -5,7 +5,7 @@ struct Publication {
   let results: Results
   /// The columns of the table, in which the bare program is the last.
   private static let contenders: [Contender] = [
-    .ours, .ffmpeg, .newerFFmpeg, .gstreamer, .openCV, .bare,
+    .ours, .before, .ffmpeg, .newerFFmpeg, .gstreamer, .openCV, .bare,
   ]
   /// Who is missing, and why.
   private static let absence =

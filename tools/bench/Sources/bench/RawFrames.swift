@@ -6,7 +6,7 @@ enum RawFrames {
     let options = ["-threads", "1", "-rtsp_transport", "tcp"]
     var clients = [
       Start.Client(name: "rtp-recv", contender: .ours) {
-        Start.ours($0, ["--rtsp-transport", "tcp"])
+        Start.ours($0, Start.inTCP)
       },
       Start.Client(name: "ffmpeg -threads 1", contender: .ffmpeg) { Start.ffmpeg($0, options) },
       Start.Client(name: "gstreamer latency=0", contender: .gstreamer) {
@@ -17,6 +17,12 @@ enum RawFrames {
       clients.append(
         Start.Client(name: "newer ffmpeg -threads 1", contender: .newerFFmpeg) {
           Start.ffmpeg($0, options, program: newer)
+        })
+    }
+    if let before = Peer.rtpRecvBefore {
+      clients.append(
+        Start.Client(name: "rtp-recv before", contender: .before) {
+          Start.ours($0, Start.inTCP, program: before)
         })
     }
     return clients

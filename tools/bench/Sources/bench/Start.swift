@@ -13,7 +13,7 @@ enum Start {
   static let clients: [Client] = {
     var clients = [
       Client(name: "rtp-recv", contender: .ours) { ours($0) },
-      Client(name: "rtp-recv, TCP", contender: .ours) { ours($0, ["--rtsp-transport", "tcp"]) },
+      Client(name: "rtp-recv, TCP", contender: .ours) { ours($0, inTCP) },
       Client(name: "gstreamer latency=0", contender: .gstreamer) { gstreamer($0) },
       Client(name: "gstreamer latency=0, TCP", contender: .gstreamer) {
         gstreamer($0, "protocols=tcp")
@@ -29,14 +29,26 @@ enum Start {
         },
       ]
     }
+    if let before = Peer.rtpRecvBefore {
+      clients += [
+        Client(name: "rtp-recv before", contender: .before) { ours($0, program: before) },
+        Client(name: "rtp-recv before, TCP", contender: .before) {
+          ours($0, inTCP, program: before)
+        },
+      ]
+    }
     return clients
   }()
+
+  static let inTCP = ["--rtsp-transport", "tcp"]
 
   /// What the start of a program takes varies more than other figures.
   private static let starts = 5
 
-  static func ours(_ url: String, _ options: [String] = []) -> [String] {
-    [Peer.rtpRecv, url] + options + ["-o", "-", "--format", "yuv", "--quiet"]
+  static func ours(
+    _ url: String, _ options: [String] = [], program: String = Peer.rtpRecv
+  ) -> [String] {
+    [program, url] + options + ["-o", "-", "--format", "yuv", "--quiet"]
   }
 
   static func gstreamer(

@@ -58,7 +58,9 @@ extension Throughput {
       ["packets/s", "receiver", "µs a packet", "ratio to bare loop", "missing"])
     let stream = try stream(in: folder)
     let packets = try stream.write(in: folder)
-    let peers = [Peer.bareLoop, .ours(format: "h264")] + Peer.ffmpegCopy + [.gstreamerCopy]
+    let peers =
+      [Peer.bareLoop, .ours(format: "h264")] + Peer.ffmpegCopy + [.gstreamerCopy]
+      + Peer.before(format: "h264")
     let rates =
       Arguments.isQuick
       ? [50_000] : Arguments.isAll ? [20_000, 100_000] : [20_000, 50_000, 100_000]

@@ -1,14 +1,15 @@
 import Foundation
 
 // Measures rtp-recv and its peers on the same packets in one run, and prints tables with ratios.
-// usage: bench [all] [core] [latency] [throughput] [rate] [start] [interleaved] [http] [srtp]
-// [sessions] [clients] [load] [raw] [ring] [segments] [step] [growing] [decoding] [box] [quality]
-// [--rounds N] [--quick]; for quality, names of clips, codecs and codings (camera, slices, bframes)
-// select rows, `full` adds losses of 0.1 to 5 %, --films FOLDER adds the films in it, and --clips
-// FOLDER keeps the clips. `all` makes every measurement, or those that are named beside it, and
-// writes bench.txt, bench.json, bench.md and plots to --output FOLDER (by default .build/bench);
-// --readme renews the table in the README. --quick tries whether everything works: its figures mean
-// little.
+// usage: bench [all] [core] [latency] [throughput] [rate] [start] [interleaved] [http] [replay]
+// [srtp] [sessions] [clients] [load] [raw] [ring] [segments] [step] [growing] [decoding] [box]
+// [quality] [--rounds N] [--quick]. For quality, names of clips, codecs and codings (camera,
+// slices, bframes) select rows, `full` adds losses of 0.1 to 5 %, --films FOLDER adds the films in
+// it, and --clips FOLDER keeps the clips. `all` makes every measurement, or those that are named
+// beside it, and writes bench.txt, bench.json, bench.md and plots to --output FOLDER (by default
+// .build/bench); --readme renews the table in the README. --before PROGRAM measures another
+// rtp-recv, such as one from before a change, beside this one. --quick tries whether everything
+// works: its figures mean little.
 
 let measurements = [
   Measurement("latency", inAll: 1, Latency.report), Measurement("start", Start.report),
@@ -16,6 +17,7 @@ let measurements = [
   Measurement("rate", inAll: 1, LossFreeRate.report),
   Measurement("interleaved", inAll: 2, Connection.report),
   Measurement("http", inAll: 2, Connection.reportHTTP),
+  Measurement("replay", inAll: 1, Replay.report),
   Measurement("raw", inAll: 1, RawFrames.report),
   Measurement("ring", inAll: 1, FramesToNumPy.report),
   Measurement("segments", inAll: 1, Segments.report),

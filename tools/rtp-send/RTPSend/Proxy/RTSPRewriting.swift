@@ -1,4 +1,5 @@
 import NIOCore
+import RTPWire
 
 /// What an RTSP proxy changes in messages, so that media goes through it: ports in `Transport`
 /// (RFC 2326 §12.39), and addresses of the server in URLs.
@@ -15,7 +16,7 @@ struct RTSPRewriting {
   init(server: [String], port: Int, proxy: String) {
     var names: Set<String> = []
     for host in server {
-      let host = (host.contains(":") ? "[\(host)]" : host).lowercased()
+      let host = host.hostInURL.lowercased()
       names.insert("\(host):\(port)")
       if port == 554 { names.insert(host) }
     }

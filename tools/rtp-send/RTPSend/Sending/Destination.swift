@@ -1,4 +1,5 @@
 public import NIOCore
+import RTPWire
 
 /// The destination of the stream: an address, or whoever asks for it.
 public enum Destination: Sendable, Hashable {
@@ -78,7 +79,6 @@ public enum Destination: Sendable, Hashable {
 extension SocketAddress {
   /// The address as in a URL: `127.0.0.1:5004`, `[::1]:5004`.
   public var hostAndPort: String {
-    let host = ipAddress ?? "?"
-    return (host.contains(":") ? "[\(host)]" : host) + ":\(port ?? 0)"
+    "\((ipAddress ?? "?").hostInURL):\(port ?? 0)"
   }
 }

@@ -4,7 +4,7 @@ internal import NIOCore
 /// An open file that is read in large pieces by one thread at a time; gzip is expanded.
 ///
 /// A pipe is read once: ``rewind()`` has to come before the first ``read()``.
-final class RecordingFile {
+final class ReplayFile {
   /// Bytes per read: few enough for a core's cache, enough to make calls rare.
   static let readLength = 512 << 10
   /// Reads in use at the same time: one delivered, one waiting, one being filled.

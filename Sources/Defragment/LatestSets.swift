@@ -1,11 +1,11 @@
-import Bitstream
-import Defragment
-import NIOCore
+package import Bitstream
+package import NIOCore
 
 /// The latest parameter set of each name, which the pictures to come may refer to.
 ///
-/// A stream need not repeat what is still valid (H.264 §7.4.1.2.1, H.265 §7.4.2.4.2).
-struct LatestSets: Sendable {
+/// A stream need not repeat what is still valid (H.264 §7.4.1.2.1, H.265 §7.4.2.4.2), but a decoder
+/// or a file may begin in its middle.
+package struct LatestSets: Sendable {
   private typealias Name = ParameterSetNames.Name
 
   private struct Entry {
@@ -22,28 +22,39 @@ struct LatestSets: Sendable {
   /// Bytes of all.
   private var total = 0
 
+  package init() {}
+
   /// Takes those of `unit`, and returns them.
   @discardableResult
-  mutating func take(_ unit: AccessUnit) -> StreamSets {
+  package mutating func take(_ unit: AccessUnit) -> [ParameterSetNames.Name: ByteBuffer] {
     let own = unit.parameterSets
-    if codec != unit.codec, !own.isEmpty {
+    take(own, of: unit.codec)
+    return own
+  }
+
+  /// Takes those among `units`, which came beside the pictures.
+  package mutating func take(_ units: [ByteBuffer], of codec: VideoCodec) {
+    take(codec.parameterSets(among: units), of: codec)
+  }
+
+  private mutating func take(_ sets: [Name: ByteBuffer], of codec: VideoCodec) {
+    if self.codec != codec, !sets.isEmpty {
       self = LatestSets()
-      codec = unit.codec
+      self.codec = codec
     }
-    for (name, set) in own where entries[name]?.bytes != set {
+    for (name, set) in sets where entries[name]?.bytes != set {
       let growth = set.readableBytes - (entries[name]?.bytes.readableBytes ?? 0)
       guard total + growth <= ParameterSets.maximumTotal else { continue }
       total += growth
       // A copy, because the set outlives the access unit.
       entries[name] = Entry(
         bytes: ByteBuffer(bytes: set.readableBytesView),
-        referred: unit.codec.parameterSetNames(of: set)?.referred)
+        referred: codec.parameterSetNames(of: set)?.referred)
     }
-    return StreamSets(own, of: unit.codec)
   }
 
-  /// All of them.
-  var all: StreamSets { StreamSets(sets(where: { _ in true })) }
+  /// All of them, each type before those that refer to it.
+  package var all: [ByteBuffer] { sets(where: { _ in true }) }
 
   /// What `unit` is decoded with: the sets that its slices name and those that these refer to, and
   /// behind them the other picture parameter sets that its sequence may use.
@@ -52,8 +63,8 @@ struct LatestSets: Sendable {
   /// do not read on.
   ///
   /// - Returns: `nil` if a set that is named did not come.
-  func sets(for unit: AccessUnit) -> StreamSets? {
-    guard let last = unit.codec.parameterSetTypes.last else { return StreamSets([]) }
+  package func sets(for unit: AccessUnit) -> [ByteBuffer]? {
+    guard let last = unit.codec.parameterSetTypes.last else { return [] }
     guard unit.codec == codec else { return nil }
     let pictureSets = entries.keys.filter { $0.type == last }
       .sorted { $0.identifier < $1.identifier }
@@ -74,7 +85,7 @@ struct LatestSets: Sendable {
       !needed.contains(name) && entries[name]?.referred.map(needed.contains) == true
     }
     let room = Set(others.prefix(max(0, Self.most - named.count)))
-    return StreamSets(sets(where: needed.contains) + sets(where: room.contains))
+    return sets(where: needed.contains) + sets(where: room.contains)
   }
 
   /// `name` and those that it refers to, directly or not; `nil` if one is missing.
