@@ -1,3 +1,4 @@
+import CLinux
 package import Glibc
 
 /// A file, a pipe or a device, open for writing; it is closed with the object.
@@ -13,6 +14,8 @@ package final class FileWriter {
   private static let maximumVectors = 1024
   /// How many bytes a ready pipe takes without blocking (`PIPE_BUF`).
   private static let portion = 4096
+  /// How often a file is opened that somebody removes just then.
+  private static let mostAttempts = 10
   /// The longest that a disk may take with a time limit: a busy one needs seconds for what it has
   /// not stored yet.
   package static let longestStoring = Duration.seconds(10)
@@ -40,7 +43,8 @@ package final class FileWriter {
   /// Opens `path` for writing from the start; waits for a named pipe's reader until `deadline`.
   ///
   /// An existing file keeps its content until ``empty()``: a run that receives nothing must not
-  /// destroy a recording. Nor does such a run leave a new, empty file.
+  /// destroy a recording. Nor does such a run leave a new, empty file. A regular file is locked
+  /// until it is closed (flock(2)): two runs of one name would write over each other.
   ///
   /// - Parameters:
   ///   - path: the file, named pipe or device.
@@ -49,34 +53,50 @@ package final class FileWriter {
   ///     the file.
   ///   - deadline: when to give up on a named pipe's reader.
   ///   - noteDelay: called if that does not come within two seconds, before waiting on.
-  /// - Throws: ``WriteFailure/cannotOpen(errno:)`` or ``WriteFailure/noReader``.
+  /// - Throws: ``WriteFailure/cannotOpen(errno:)``, ``WriteFailure/inUse`` or
+  ///   ``WriteFailure/noReader``.
   package init(
     opening path: String, permissions: mode_t = usualPermissions, isAppending: Bool = false,
     until deadline: WriteDeadline, whenReaderIsLate noteDelay: () -> Void = {}
   ) throws(WriteFailure) {
     // Without O_NONBLOCK, opening a named pipe would block until it has a reader.
     let flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | (isAppending ? O_APPEND : 0)
-    var number = Self.open(path, flags | O_EXCL, permissions)
-    let isNew = number >= 0
-    if !isNew, errno == EEXIST { number = Self.open(path, flags, permissions) }
-    if number < 0 {
-      let error = errno
-      guard error == ENXIO, Self.isNamedPipe(path) else { throw .cannotOpen(errno: error) }
-      number = try NamedPipeOpening.open(
-        path, until: deadline, whenReaderIsLate: noteDelay)
+    var (number, isNew, isFile) = (Int32(-1), false, false)
+    for attempt in 1...Self.mostAttempts {
+      number = Self.open(path, flags | O_EXCL, permissions)
+      isNew = number >= 0
+      if !isNew, errno == EEXIST { number = Self.open(path, flags, permissions) }
+      if number < 0 {
+        let error = errno
+        guard error == ENXIO, Self.isNamedPipe(path) else { throw .cannotOpen(errno: error) }
+        number = try NamedPipeOpening.open(
+          path, until: deadline, whenReaderIsLate: noteDelay)
+      }
+      isFile = Self.type(of: number) == S_IFREG
+      guard isFile else { break }
+      try Self.lock(number)
+      // A run that wrote nothing has removed its new file, perhaps after it was opened here.
+      guard !isNew, attempt < Self.mostAttempts, Self.isRemoved(number) else { break }
+      close(number)
     }
     self.number = number
-    isFile = Self.type(of: number) == S_IFREG
+    self.isFile = isFile
     ownership = .own(created: isNew ? path : nil)
     enlargePipe()
   }
 
   /// Makes the new file `path`, and opens it for writing.
   ///
-  /// - Throws: ``WriteFailure/cannotOpen(errno:)``, with `EEXIST` where there is something already.
-  package init(creating path: String) throws(WriteFailure) {
-    number = Self.open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, Self.usualPermissions)
+  /// - Parameters:
+  ///   - path: the file.
+  ///   - isLocked: whether it is locked, as above: another run may be given its name.
+  /// - Throws: ``WriteFailure/cannotOpen(errno:)``, with `EEXIST` where there is something already;
+  ///   ``WriteFailure/inUse`` if another run has just opened it.
+  package init(creating path: String, isLocked: Bool = false) throws(WriteFailure) {
+    let number = Self.open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, Self.usualPermissions)
     guard number >= 0 else { throw .cannotOpen(errno: errno) }
+    if isLocked { try Self.lock(number) }
+    self.number = number
     isFile = true
     ownership = .own(created: path)
   }
@@ -320,6 +340,21 @@ package final class FileWriter {
       let number = unsafe Glibc.open(path, flags, permissions)
       if number >= 0 || errno != EINTR { return number }
     }
+  }
+
+  /// Locks a regular file against those who do the same, or closes it.
+  ///
+  /// Only the descriptor has the lock, and no child inherits that.
+  private static func lock(_ number: Int32) throws(WriteFailure) {
+    guard clinux_lock(number) != 0 else { return }
+    close(number)
+    throw .inUse
+  }
+
+  /// Whether an open file has no name any more.
+  private static func isRemoved(_ number: Int32) -> Bool {
+    var status = stat()
+    return unsafe fstat(number, &status) == 0 && status.st_nlink == 0
   }
 
   private static func isNamedPipe(_ path: String) -> Bool {

@@ -70,17 +70,16 @@ package final class WriteDeadline: Sendable {
 
   /// Blocks the thread until `descriptor` is ready for `events` of poll(2), or until `moment` if
   /// that comes before the deadline; one thread at a time.
+  ///
+  /// What is ready is ready, however late it is: on a busy machine the time may be over before this
+  /// begins.
   func wait(for descriptor: Int32, _ events: Int32, until moment: Instant? = nil) -> Outcome {
     if case .failure(let failure) = waker { return .failed(errno: failure.number) }
     let waker = try? waker?.get()
     while true {
-      var milliseconds: Int32 = -1
-      if let limit = [instant, moment].compactMap(\.self).min() {
-        let left = Instant.now.nanoseconds(to: limit)
-        guard left > 0 else { return .tooLate }
-        // Rounded up, so that the time has passed when poll(2) returns.
-        milliseconds = Int32(clamping: left / 1_000_000 + 1)
-      }
+      let left = [instant, moment].compactMap(\.self).min().map { Instant.now.nanoseconds(to: $0) }
+      // Rounded up, so that the time has passed when poll(2) returns.
+      let milliseconds = left.map { $0 > 0 ? Int32(clamping: $0 / 1_000_000 + 1) : 0 } ?? -1
       // poll(2) skips negative descriptors.
       var requests = [
         pollfd(fd: descriptor, events: Int16(truncatingIfNeeded: events), revents: 0),
@@ -89,6 +88,7 @@ package final class WriteDeadline: Sendable {
       let count = unsafe poll(&requests, 2, milliseconds)
       if count < 0, errno != EINTR { return .failed(errno: errno) }
       if count > 0, requests[0].revents != 0 { return .ready }
+      if milliseconds == 0 { return .tooLate }
       if count > 0 { waker?.reset() }
     }
   }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Glibc
 import OptionNames
+import Outputs
 import Transports
 
 extension AsyncParsableCommand {
@@ -50,7 +51,9 @@ extension AsyncParsableCommand {
 
   /// What `error` says to whoever typed the command.
   static func explanation(of error: any Error) -> String {
-    error is any TransportFault ? Verdict.explanation(of: error) : message(for: error)
+    guard !(error is any TransportFault) else { return Verdict.explanation(of: error) }
+    let words = message(for: error)
+    return words + (RefusedNumber(in: words)?.remedy ?? "")
   }
 
   /// What is wrong with the first of `arguments` that is an unknown option; `nil` if none is.
@@ -62,10 +65,18 @@ extension AsyncParsableCommand {
 
   /// What ArgumentParser says of `error`, and what to do where the number of sources is wrong.
   static func words(for error: any Error, about arguments: [String]) -> String {
-    let words = message(for: error)
+    let words = explanation(of: error)
     guard self == RTPRecv.self else { return words }
-    if words.contains("nexpected argument"), words.contains("://") {
-      return words + "; several cameras are a fleet: rtp-recv fleet --help"
+    if words.contains("nexpected argument") {
+      if words.contains("://") {
+        return words + "; several cameras are a fleet: rtp-recv fleet --help"
+      }
+      let outputs = CommandLineTool.current.outputs
+      let output = arguments.first {
+        words.contains("'\($0)'")
+          && (outputs.format(forPath: $0) ?? outputs.format(forScheme: $0)?.format) != nil
+      }
+      if let output { return words + "; an output is -o \(output)" }
     }
     if words.contains("Missing expected argument"),
       arguments.contains(where: { $0 == "--sdp" || $0.hasPrefix("--sdp=") })

@@ -45,9 +45,11 @@ struct Narrator {
   private var hasSaidSoundAlone = false
   private var hasSaidSoundLeftOut = false
   private var hasSaidNoSound = false
+  private var hasSaidSoundUnchosen = false
   private var readersAwaited: Set<String> = []
   /// How many events of each output were told, by its place.
   private var eventsTold: [Int: Int] = [:]
+  private var fileNews = FileNews()
   /// The outputs that an error has ended.
   private var failed: Set<Int> = []
   /// The outputs whose file does not take what is written.
@@ -79,8 +81,8 @@ struct Narrator {
     self.isQuiet = isQuiet
   }
 
-  /// The news in `status`, one line each.
-  mutating func remarks(on status: Receiver.Status) -> [Remark] {
+  /// The news in `status` at `now`, one line each.
+  mutating func remarks(on status: Receiver.Status, at now: Instant) -> [Remark] {
     guard !isQuiet else { return [] }
     var remarks: [Remark] = []
     if let local = status.transport.localAddress, local != address {
@@ -116,6 +118,10 @@ struct Narrator {
       hasSaidSoundLeftOut = true
       remarks.append(.warning(words))
     }
+    if recordsSound || isSoundAsked, !hasSaidSoundUnchosen, status.transport.leavesSoundOut {
+      hasSaidSoundUnchosen = true
+      remarks.append(Remark(Verdict.soundUnchosen))
+    }
     if isSoundAsked, !hasSaidNoSound, Verdict.describesNoSound(status) {
       hasSaidNoSound = true
       remarks.append(.warning("the source describes no sound"))
@@ -124,8 +130,9 @@ struct Narrator {
       guard readersAwaited.insert(output.name).inserted else { continue }
       remarks.append("waiting for a reader of \(output.name)")
     }
+    if let remark = fileNews.remark(at: now) { remarks.append(remark) }
     for (place, output) in status.outputs.enumerated() {
-      remarks += self.remarks(on: output, at: place)
+      remarks += self.remarks(on: output, in: place, at: now)
       // The end of the run says it where nothing else goes on.
       if let fault = output.fault, status.outputs.contains(where: { !$0.hasFailed }),
         failed.insert(place).inserted
@@ -191,11 +198,16 @@ struct Narrator {
     }
   }
 
-  /// News about the files of the output at `place`.
-  private mutating func remarks(on output: OutputStatus, at place: Int) -> [Remark] {
+  /// What was left out and has not been said, at the end of the run.
+  mutating func remarkAtEnd() -> Remark? { fileNews.takeRemark() }
+
+  /// News about the files of the output in `place`.
+  private mutating func remarks(
+    on output: OutputStatus, in place: Int, at now: Instant
+  ) -> [Remark] {
     var remarks: [Remark] = []
     for event in output.events.after(eventsTold[place] ?? 0) {
-      guard isNews(event) else { continue }
+      guard isNews(event), fileNews.admits(event, ofOutput: place, at: now) else { continue }
       if let remark = Remark(event, isVerbose: isVerbose) { remarks.append(remark) }
     }
     eventsTold[place] = output.events.count

@@ -14,7 +14,7 @@ struct OutputOptions: ParsableArguments {
       .png is one intact picture. With --every there is another one each time. With %d, %05d or the \
       time in UTC such as %Y%m%dT%H%M%SZ in its name, there is one for each frame unless --every says \
       how often; --frames 1 makes it a single one. Numbers begin at 1 in each run and replace the pictures of an earlier \
-      one, unless --keep deletes those. jsonl is what became of each picture, for which \
+      one; with --keep they go on behind the highest. jsonl is what became of each picture, for which \
       it is decoded. \(Self.schemes)
       """, valueName: "path"), completion: .file(), transform: CommandLineSecrets.path)
   var paths: [String] = []

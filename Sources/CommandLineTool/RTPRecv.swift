@@ -111,11 +111,7 @@ struct RTPRecv: AsyncParsableCommand {
   }
 
   func validate() throws {
-    if [FleetCommand.name, DiscoverCommand.name].contains(source),
-      SourceFile(source).kind == .missing
-    {
-      throw ValidationError("'\(source)' comes first, as in 'rtp-recv \(source) …'")
-    }
+    try checkIsNoCommand()
     guard !StandardDescriptors.closed.contains(STDOUT_FILENO) || !usesStandardOutput else {
       throw ValidationError("standard output is closed, but something is to be written to it")
     }
@@ -246,7 +242,7 @@ struct RTPRecv: AsyncParsableCommand {
     try checkScopes(for: sourceArgument, declaredOptions())
     try login.check(for: sourceArgument)
     try checkFiles(source: sourceArgument.bare)
-    _ = try expectation.rules()
+    try checkExpectations()
   }
 
   /// What the command writes to.
@@ -315,30 +311,30 @@ struct RTPRecv: AsyncParsableCommand {
       let session = try Session(
         command: self, source: argument, described: described, camera: camera,
         watched: watched)
+      warnOfNothing()
       let keeper = begun(session)
       defer { withExtendedLifetime(keeper) {} }
       return await session.run()
     } catch TransportError.source(_, let fault) {
-      let words = Verdict.explanation(of: TransportError.source(argument.shown, fault))
-      StandardError.say(.error(words))
+      RunFailures.say(Verdict.explanation(of: TransportError.source(argument.shown, fault)))
       return .usage
     } catch let error as Password.Failure {
-      StandardError.say(.error("\(error)"))
+      RunFailures.say("\(error)")
       return error.status
     } catch let error as CannotWrite {
-      StandardError.say(.error("\(error)"))
+      RunFailures.say("\(error)")
       return .outputFailed
     } catch let error as ThreadError {
-      StandardError.say(.error("\(error)"))
+      RunFailures.say("\(error)")
       return .failed
     } catch let error as UnsupportedFormat {
-      StandardError.say(.error("\(media.sessionDescription ?? argument.shown): \(error)"))
+      RunFailures.say("\(media.sessionDescription ?? argument.shown): \(error)")
       return .unrecognizedMedia
     } catch let error as any TransportFault {
       let words = Verdict.words(for: error, advice: login.advice(for: argument))
       // A message about a file, which may be that of --sdp, names it.
       let isOfFile = if case .fileUnreadable? = error as? TransportError { true } else { false }
-      StandardError.say(.error(isOfFile ? words : "\(argument.shown): \(words)"))
+      RunFailures.say(isOfFile ? words : "\(argument.shown): \(words)")
       return ExitStatus(of: error, otherwise: .cannotOpen)
     }
   }

@@ -17,9 +17,10 @@ struct RecordingOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       """
-      Delete the oldest files of a recording, or of many pictures, that are older than a time (7d), that \
-      are more than some bytes together (500GB), or that leave less than some bytes free (free=20GB); \
-      several, with commas. A recording needs --segment or a time in its name.
+      Delete the oldest files of a recording, or of many pictures: those that are older than a time \
+      (7d) by their time of last change, that are more than some bytes together (500GB), or that \
+      leave less than some bytes free (free=20GB); several, with commas. A recording needs \
+      --segment or a time in its name.
       """, valueName: "limit[,limit...]"), transform: RetentionList.read)
   var keep: [RetentionList] = []
 

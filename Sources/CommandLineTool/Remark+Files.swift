@@ -48,6 +48,10 @@ extension Remark {
       self = .warning(
         "the stream changes so often that parts of it are left out: after 64 files in a row, one a "
           + "second is begun")
+    case .picturesTooOften:
+      self = .warning(
+        "the sender's clock runs so far ahead that pictures are left out: after 64 in a row, there "
+          + "is one in the time that --every says")
     case .filesDeleted(let count, let bytes):
       guard isVerbose else { return nil }
       let size = (Double(bytes) / 1e6).formatted(digits: 1)

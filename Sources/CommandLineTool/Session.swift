@@ -209,18 +209,26 @@ final class Session: Sendable {
         comesAgain: comesAgain, isLive: isLive, canAskForKeyPictures: canAskForKeyPictures,
         decodes: decodes,
         isDescribed: command.media.sessionDescription != nil, isOfFleet: isOfFleet, hints: hints))
-    if !command.display.quiet, report.status.transport.delivered > 0 {
-      StandardError.say(Summary.line(of: report.status, outputs: outputs))
+    let hasReceived = report.status.transport.delivered > 0
+    let isStopped = if case .stopped = report.reason { true } else { false }
+    var complaint = verdict.complaint
+    var isRepetition = false
+    if isOfFleet, verdict.status == .done {
+      // What a camera of a fleet was waiting for when it was stopped has been said before.
+      complaint = nil
+    } else if isOfFleet, !isStopped, let words = complaint?.words {
+      complaint = RunFailures.remark(on: words, after: hasReceived ? elapsed : .zero)
+      isRepetition = complaint == nil
     }
-    for output in report.outputs where !command.display.quiet {
-      let name = output.name.shownPath
-      for note in output.notes { StandardError.say("\(name): \(note.words)") }
+    if !command.display.quiet, !isRepetition {
+      if hasReceived { StandardError.say(Summary.line(of: report.status, outputs: outputs)) }
+      for output in report.outputs {
+        let name = output.name.shownPath
+        for note in output.notes { StandardError.say("\(name): \(note.words)") }
+      }
     }
-    // What a camera of a fleet was waiting for when it was stopped has been said before.
-    if let complaint = verdict.complaint, !isOfFleet || verdict.status != .done {
-      let isStopped = if case .stopped = report.reason { true } else { false }
-      let future = isOfFleet && !isStopped ? "; it is tried again" : ""
-      StandardError.say(Remark(complaint.words + future, level: complaint.level))
+    if let complaint {
+      StandardError.say(complaint)
       camera?.note(complaint.words, isWarning: true)
     }
     if let remark = verdict.remark, !command.display.quiet { StandardError.say(remark) }
@@ -243,10 +251,7 @@ final class Session: Sendable {
   }
 
   /// Whether frames come out, and not access units alone.
-  private var decodes: Bool {
-    // The page is not decoded here.
-    outputs.isEmpty && camera == nil || outputs.contains { $0.format.inputs.needDecoding }
-  }
+  private var decodes: Bool { outputs.areDecoded(isShown: camera != nil) }
 
   /// Says what of `expectations` does not hold, prints the result unless the statistics have it,
   /// and returns the exit status.
@@ -313,8 +318,9 @@ final class Session: Sendable {
       self.narrator(isVerbose: true, isQuiet: false, isForPage: true)
     }
     func tell(_ status: Receiver.Status) {
-      for remark in narrator.remarks(on: status) { line.say(remark) }
-      for remark in pageNarrator?.remarks(on: status) ?? [] {
+      let now = Instant.now
+      for remark in narrator.remarks(on: status, at: now) { line.say(remark) }
+      for remark in pageNarrator?.remarks(on: status, at: now) ?? [] {
         camera?.note(remark.words, isWarning: remark.isWarning)
       }
     }
@@ -353,6 +359,7 @@ final class Session: Sendable {
     }
     // News since the last round.
     tell(await receiver.status())
+    if let remark = narrator.remarkAtEnd() { line.say(remark) }
     line.clear()
   }
 

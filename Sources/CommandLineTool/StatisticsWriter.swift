@@ -109,7 +109,7 @@ final class StatisticsWriter: Sendable {
     case .readerTooSlow:
       return isFile
         ? "the disk of --stats \(name) is too slow" : "the reader of --stats \(name) does not read"
-    case .cannotOpen, .noReader, .failed:
+    case .cannotOpen, .inUse, .noReader, .failed:
       return "--stats \(name) cannot be written: \(failure.reason); the run goes on without it"
     }
   }
@@ -192,6 +192,8 @@ private final class StatisticsLog {
       failure = .failed(errno: errno)
       return
     }
+    // Somebody may have made a link to it in its place, and it is still locked.
+    _ = file.finish()
     do {
       file = try FileWriter(
         opening: path, permissions: Self.permissions, isAppending: true,

@@ -6,8 +6,8 @@ struct StoppingOptions: ParsableArguments {
     name: .customLong("frames"), parsing: .unconditional,
     help: ArgumentHelp(
       """
-      Stop after this many frames or, where nothing is decoded, access units: of recordings alone, \
-      those from the first intact key picture on, with which they begin.
+      Stop after this many frames, or access units where nothing is decoded. Where there are only \
+      recordings, these are the ones in them, from the first intact key picture on.
       """, valueName: "n"))
   var frameLimit: Int?
 
@@ -55,6 +55,9 @@ struct StoppingOptions: ParsableArguments {
 
   func validate() throws {
     guard frameLimit ?? 1 >= 1 else { throw ValidationError("--frames must be at least 1") }
+    guard duration ?? 1 > 0 else {
+      throw ValidationError("--duration must be above 0; without it a run has no end")
+    }
     for (name, seconds) in [("--duration", duration), ("--timeout", chosenTimeout?.seconds)] {
       guard (0...31_536_000).contains(seconds ?? 0) else {
         throw ValidationError("\(name) must be at least 0 s, and at most one year")

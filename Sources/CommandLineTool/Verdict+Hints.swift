@@ -90,6 +90,9 @@ extension Verdict {
     return "\(name.shownPath): no picture came, only sound"
   }
 
+  /// That there is sound, but the user chose to be without.
+  static let soundUnchosen = "the sound is left out, because --stream chooses one stream"
+
   /// Why no sound came.
   private static func noSound(_ status: Receiver.Status, _ wish: Wish) -> String {
     let tracks = status.stream?.tracks ?? []
@@ -102,6 +105,7 @@ extension Verdict {
       return "no sound came, although the source describes some"
         + (described.codecName.map { " (\($0))" } ?? "")
     }
+    guard !status.transport.leavesSoundOut else { return soundUnchosen }
     guard !tracks.contains(where: { $0.place != nil }) else {
       return "no sound came; the source describes none"
     }
@@ -125,10 +129,11 @@ extension Verdict {
     report.outputs.contains { $0.inputs.contains(.sound) }
   }
 
-  /// Whether the far end, or the session description, says what there is, and no sound is in it.
+  /// Whether the far end, or the session description, says what there is, and has no sound.
   static func describesNoSound(_ status: Receiver.Status) -> Bool {
     let tracks = status.stream?.tracks ?? []
     return tracks.contains { $0.place != nil } && !tracks.contains { $0.kind == .audio }
+      && !status.transport.leavesSoundOut
   }
 
   /// That sound comes, or what may be sound, which recordings are without; `nil` where all of it is
@@ -167,6 +172,21 @@ extension Verdict {
     }
     return wish.onlyRecords
       ? nil : scrambled(status, wish.hints, isCodecChosen: wish.isCodecChosen)
+  }
+
+  /// This many packets are a stream that could be recognized, and no stray.
+  private static let fewestOfStream: UInt64 = 10
+
+  /// That all that came looks like no known codec; `nil` where too little came to tell, where media
+  /// of any kind was received, or where there is more to say of a connection or a payload type.
+  static func unknownCodec(_ report: Receiver.Report, _ wish: Wish) -> String? {
+    let status = report.status
+    guard let stream = status.stream, case .recognizing = stream.phase, stream.lastMedia == nil,
+      status.transport.delivered >= fewestOfStream, lastFailure(status, wish) == nil,
+      !stream.unrecognizedPayloadTypes.isEmpty,
+      wrongType(stream.unrecognizedPayloadTypes, wish) == nil
+    else { return nil }
+    return unrecognized(stream.unrecognizedPayloadTypes, report, wish)
   }
 
   /// That the media is of another codec than the user or the description says; `nil` if it may be
@@ -283,6 +303,9 @@ extension Verdict {
       let types = status.stream?.unrecognizedPayloadTypes ?? []
       if delivered == 1 || types.isEmpty { return TransportHint.unproven(delivered) }
       if let words = wrongType(types, wish) { return words }
+      guard delivered >= fewestOfStream else {
+        return "\(delivered.counted("packet")) came, too few to tell what they carry"
+      }
       return
         "\(delivered.counted("packet")) came that look like none of \(codecs); "
         + remedy(ifOfKnownCodec: status, wish)

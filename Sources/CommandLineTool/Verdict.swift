@@ -129,7 +129,7 @@ struct Verdict {
   }
 
   /// What comes where none of it is of a codec that is known.
-  private static func unrecognized(
+  static func unrecognized(
     _ types: [UInt8], _ report: Receiver.Report, _ wish: Wish
   ) -> String {
     if let words = wrongType(types, wish) ?? undescribedType(types, report.status, wish) {
@@ -201,12 +201,15 @@ struct Verdict {
     case .framesReached, .durationReached, .goodbye, .ended, .stopped, .outputsEnded:
       if let words = unusable(report.status, wish) { return (.unrecognizedMedia, words) }
       guard let nothing = whyNothing(report, wish) else { return (.done, nil) }
+      if let words = unknownCodec(report, wish) { return (.unrecognizedMedia, words) }
       // Who stops a run may not have waited for a key picture. Where some came and none was of use,
       // waiting would not have helped.
       if case .stopped = reason, !hasUselessKeyPictures(report) { return (.done, nothing) }
       return (.noMedia, nothing)
     case .noMedia(let wait):
-      if let words = unusable(report.status, wish) { return (.unrecognizedMedia, words) }
+      if let words = unusable(report.status, wish) ?? unknownCodec(report, wish) {
+        return (.unrecognizedMedia, words)
+      }
       let cause = lastFailure(report.status, wish) ?? hint(report, wish)
       return (.noMedia, "no media within \(wait.words) s; \(cause)")
     case .mediaLost(let wait):

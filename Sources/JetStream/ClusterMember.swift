@@ -15,6 +15,8 @@ public final class ClusterMember: Sendable {
     case end(name: String, ended: @Sendable () -> Void)
     /// Something that people should know.
     case remark(String)
+    /// The server was never reached so far, and why; comes again while that is so.
+    case unreached(reason: String)
     /// There is no cluster to be in.
     case failed(JetStreamError)
   }
@@ -53,6 +55,8 @@ public final class ClusterMember: Sendable {
       var phase = NATSLink.Phase.away(since: .now)
       /// Grows with each connection and whatever else makes the buckets be looked at anew.
       var generation = 0
+      /// Whether the server was ever there.
+      var wasReached = false
       var ended: Set<Ending> = []
       var rows: [String: String]?
       var isStopping = false
@@ -63,7 +67,10 @@ public final class ClusterMember: Sendable {
 
     func linkChanged(_ phase: NATSLink.Phase) {
       monitor.update { value in
-        if phase == .connected { value.generation += 1 }
+        if phase == .connected {
+          value.generation += 1
+          value.wasReached = true
+        }
         value.phase = phase
       }
     }
@@ -78,7 +85,7 @@ public final class ClusterMember: Sendable {
   ///   - identity: a name that no other machine has.
   ///   - capacity: how many cameras this machine can carry; shares are in proportion to it.
   ///   - accepts: whether a row can be received here.
-  ///   - handle: does what is to be done; called on a thread of this.
+  ///   - handle: does what is to be done; called on a thread of this, or on an event loop.
   public init(
     _ address: StreamAddress, as login: NATSLogin, identity: String, capacity: Int,
     accepts: @escaping @Sendable (_ name: String, _ row: String) -> Bool,
@@ -109,6 +116,9 @@ public final class ClusterMember: Sendable {
     }
     thread.update { $0 = worker }
   }
+
+  /// Whether the server was ever there; before, there is no camera.
+  public var wasReached: Bool { state.monitor.quietly(\.wasReached) }
 
   /// Takes no more cameras, and keeps the leases of those that there are.
   public func stopTaking() { state.monitor.update { $0.isStopping = true } }
@@ -154,23 +164,33 @@ public final class ClusterMember: Sendable {
     var buckets: Buckets?
     var generation = 0
     var isAway = false
+    var contact = FirstContact(address)
     while true {
       let now = state.monitor.quietly { $0 }
       if now.isReleasing { break }
       if case .closed(let error) = now.phase { throw error }
       guard now.phase == .connected else {
-        if !isAway { handle(.remark("NATS at \(address.endpoint) is away; all goes on")) }
+        var limit: Duration?
+        if !now.wasReached {
+          limit = contact.ask { [state, handle] reason in
+            guard !state.monitor.quietly(\.wasReached) else { return }
+            handle(.unreached(reason: reason))
+          }
+        } else if !isAway {
+          handle(.remark("NATS at \(address.endpoint) is away; all goes on"))
+        }
         isAway = true
         buckets = nil
-        waitForChange(from: now)
+        waitForChange(from: now, within: limit)
         continue
       }
       if buckets == nil || generation != now.generation {
         generation = now.generation
         buckets = nil
+        let again = known.hasOpened ? " again" : ""
         do throws(JetStreamError) {
           buckets = try open(access, &known)
-          if isAway { handle(.remark("NATS at \(address.endpoint) is there again")) }
+          if isAway { handle(.remark("NATS at \(address.endpoint) is there\(again)")) }
           isAway = false
         } catch {
           // Later it is the server that has trouble, not who asks.

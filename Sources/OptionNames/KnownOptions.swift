@@ -12,10 +12,8 @@ package struct KnownOptions {
   private let flags: Set<String>
   /// The short ones, with their hyphen.
   private let letters: Set<String>
-
-  /// Words that are farther from each other are no slip of the fingers, and short ones are not when
-  /// half of their letters differ.
-  private static let longestSlip = 3
+  /// Those of them that have a value.
+  private let lettersWithValue: Set<String>
 
   package init(of command: any ParsableCommand.Type) {
     let text = Data(command._dumpHelp().utf8)
@@ -23,8 +21,8 @@ package struct KnownOptions {
     let described = tool?.command.allArguments ?? []
     names = Set(described.flatMap(\.longNames))
     flags = Set(described.filter { $0.kind == "flag" }.flatMap(\.longNames))
-    letters = Set(
-      described.flatMap { $0.names ?? [] }.filter { $0.kind == "short" }.map { "-\($0.name)" })
+    letters = Set(described.flatMap(\.letters))
+    lettersWithValue = Set(described.filter { $0.kind == "option" }.flatMap(\.letters))
   }
 
   /// Whether `name` is known, and has a value.
@@ -51,11 +49,7 @@ package struct KnownOptions {
     let longer =
       names.filter { $0.hasPrefix(name + "-") }.min()
       ?? names.filter { $0.hasSuffix(name.dropFirst()) }.min()
-    let letters = name.drop { $0 == "-" }.count
-    let meant = nearest.flatMap { nearest in
-      let slips = nearest.editDistance(to: name)
-      return slips <= Self.longestSlip && slips * 2 < letters ? nearest : longer
-    }
+    let meant = nearest.flatMap { name.isSlip(for: $0) ? $0 : longer }
     return meant.map { " Did you mean '\($0)'?" } ?? ""
   }
 
@@ -74,7 +68,12 @@ package struct KnownOptions {
     guard name.hasPrefix("-"), name.dropFirst().first?.isLetter == true, !letters.contains(name)
     else { return nil }
     guard !name.contains(".") else {
-      return "'\(argument)' is read as an option; a file of that name is written './\(argument)'"
+      let letter = String(name.prefix(2))
+      let remedy =
+        lettersWithValue.contains(letter)
+        ? "write '\(letter) \(argument.dropFirst(2))'"
+        : "a file of that name is written './\(argument)'"
+      return "'\(argument)' is read as an option; \(remedy)"
     }
     return "Unknown option '\(name)'.\(question(about: "-" + name))"
   }
@@ -99,6 +98,10 @@ package struct KnownOptions {
 
     var longNames: [String] {
       (names ?? []).filter { $0.kind == "long" }.map { "--\($0.name)" }
+    }
+
+    var letters: [String] {
+      (names ?? []).filter { $0.kind == "short" }.map { "-\($0.name)" }
     }
   }
 

@@ -14,4 +14,14 @@ extension String {
     }
     return row[letters.count]
   }
+
+  /// Words that are farther from each other are no slip of the fingers, and short ones are not when
+  /// half of their letters differ.
+  private static let longestSlip = 3
+
+  /// Whether it may have been typed for `other`; hyphens before it are no letters of it.
+  package func isSlip(for other: String) -> Bool {
+    let slips = other.editDistance(to: self)
+    return slips <= Self.longestSlip && slips * 2 < drop { $0 == "-" }.count
+  }
 }

@@ -1,23 +1,27 @@
-import RTPWire
+package import RTPWire
 
-/// How many files an output may begin because the stream changed, so that one that changes with
-/// every picture does not fill a folder.
-struct FileAllowance {
+/// How many files an output may begin because the stream calls for them, so that one that changes
+/// with every picture does not fill a folder.
+package struct FileAllowance: Sendable {
   /// Files that may follow each other at once: more than any connection that comes and goes makes.
   private static let burst: Int64 = 64
-  /// How often one more is allowed, afterwards.
-  private static let interval = Duration.seconds(1)
 
+  /// How often one more is allowed, afterwards, in nanoseconds.
+  private let interval: Int64
   /// When all of them are allowed again.
   private var restored = Instant(nanoseconds: .min)
 
+  package init(every interval: Duration = .seconds(1)) {
+    self.interval = max(1, interval.wholeNanoseconds)
+  }
+
   /// Whether a file may begin.
-  func allowsFile(at now: Instant) -> Bool {
-    now.nanoseconds(to: restored) <= (Self.burst - 1) * Self.interval.wholeNanoseconds
+  package func allowsFile(at now: Instant) -> Bool {
+    now.nanoseconds(to: restored) <= interval.multipliedSaturating(by: Self.burst - 1)
   }
 
   /// Takes note that a file begins.
-  mutating func noteFile(at now: Instant) {
-    restored = max(restored, now).advanced(by: Self.interval)
+  package mutating func noteFile(at now: Instant) {
+    restored = max(restored, now).advanced(byNanoseconds: interval)
   }
 }

@@ -10,7 +10,7 @@ extension FileWriter {
   ///   - pattern: whose names they are, if folders may have to be made for them.
   ///   - trying: called with each before it is tried.
   /// - Returns: the file, its path and its number.
-  /// - Throws: ``OutputError/cannotOpen(path:errno:)``.
+  /// - Throws: ``OutputError/cannotOpen(path:errno:)`` or ``OutputError/inUse``.
   static func makingFirstFree(
     of paths: (Int) -> String, in pattern: NamePattern? = nil,
     trying: (String) -> Void = { _ in }
@@ -20,10 +20,14 @@ extension FileWriter {
       let path = paths(number)
       trying(path)
       do throws(WriteFailure) {
-        let make = { () throws(WriteFailure) in try FileWriter(creating: path) }
+        let make = { () throws(WriteFailure) in
+          try FileWriter(creating: path, isLocked: pattern == nil)
+        }
         let file = if let pattern { try pattern.making(path, make) } else { try make() }
         return (file, path, number)
-      } catch .cannotOpen(EEXIST) where number < NamePattern.mostOfOneName {
+      } catch .cannotOpen(EEXIST) where number < NamePattern.mostOfOneName,
+        .inUse where number < NamePattern.mostOfOneName
+      {
         number += 1
       } catch { throw OutputError(error, path: path) }
     }

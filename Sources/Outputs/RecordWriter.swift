@@ -44,13 +44,13 @@ import RTPWire
     }
     if let failure {
       if written > 0 { file.removeLast(written) }
-      throw OutputError(failure, path: "")
+      throw error(failure)
     }
     for patch in records.flatMap(\.patches) {
       let failure = unsafe patch.bytes.withUnsafeReadableBytes {
         unsafe file.replace(at: patch.offset, with: $0)
       }
-      if let failure { throw OutputError(failure, path: "") }
+      if let failure { throw error(failure) }
     }
   }
 
@@ -58,14 +58,20 @@ import RTPWire
   ///
   /// - Throws: an ``OutputError`` where what was written is not in it.
   func finish() throws(OutputError) {
-    if let failure = file.finish() { throw OutputError(failure, path: "") }
+    if let failure = file.finish() { throw error(failure) }
   }
 
   /// Waits until the records are on the disk.
   ///
   /// - Throws: an ``OutputError``.
   func sync() throws(OutputError) {
-    if let failure = file.sync() { throw OutputError(failure, path: "") }
+    if let failure = file.sync() { throw error(failure) }
+  }
+
+  /// The meaning of `failure`: only a file of the output's own is known to end where it was whole.
+  private func error(_ failure: WriteFailure) -> OutputError {
+    if case .failed(let number) = failure, file.canReplace { return .fileBrokeOff(errno: number) }
+    return OutputError(failure, path: "")
   }
 
   /// Writes all pieces, a bounded number of them at a time, and counts the bytes.
@@ -127,6 +133,7 @@ extension OutputError {
   init(_ failure: WriteFailure, path: String) {
     switch failure {
     case .cannotOpen(let number): self = .cannotOpen(path: path, errno: number)
+    case .inUse: self = .inUse
     case .noReader: self = .noReader
     case .readerGone: self = .readerGone
     case .readerTooSlow: self = .readerTooSlow

@@ -14,6 +14,12 @@ struct TimedName: Sendable, Hashable {
   static let letters: [Character: Int] = [
     "Y": 4, "y": 2, "m": 2, "d": 2, "j": 3, "H": 2, "M": 2, "S": 2, "f": 6, "s": 10,
   ]
+  /// The numbers that the digits of a letter can be; of the other letters, any.
+  private static let ranges: [Character: ClosedRange<Int>] = [
+    "m": 1...12, "d": 1...31, "j": 1...366, "H": 0...23, "M": 0...59,
+    // With a leap second.
+    "S": 0...60,
+  ]
   /// Letters for several parts at once, and what they stand for.
   static let abbreviations: [Character: String] = ["F": "%Y-%m-%d", "T": "%H:%M:%S", "z": "+0000"]
   /// The most digits that can be asked for.
@@ -130,7 +136,7 @@ struct TimedName: Sendable, Hashable {
       case .time(let letter):
         let count = Self.letters[letter] ?? 0
         let digits = rest.prefix(count)
-        guard digits.count == count, digits.allSatisfy(Self.isDigit) else { return nil }
+        guard digits.count == count, Self.isTime(digits, letter) else { return nil }
         rest = rest.dropFirst(count)
       case .number(let width):
         let digits = rest.prefix(while: Self.isDigit)
@@ -139,6 +145,13 @@ struct TimedName: Sendable, Hashable {
       }
     }
     return rest
+  }
+
+  /// Whether `digits` can stand for `letter`: what is no time is the name of another file.
+  private static func isTime(_ digits: Substring.UTF8View, _ letter: Character) -> Bool {
+    guard digits.allSatisfy(isDigit) else { return false }
+    guard let range = ranges[letter] else { return true }
+    return Int(String(decoding: digits, as: UTF8.self)).map { range.contains($0) } ?? false
   }
 
   static func isDigit(_ byte: UInt8) -> Bool {

@@ -22,10 +22,11 @@ struct ConstantRate {
   /// times are not exact.
   private static let tolerance = 0.9
   private static let plausibleRates = 1.0...1000.0
-  /// How many seconds the media may move more than the time between two arrivals, or move back,
-  /// before it is a new beginning.
+  /// How many seconds the media may move more than the time that went by, or move back, before it
+  /// is a new beginning.
   ///
-  /// Networks and servers hold packets back that long; a forged timestamp leaps further.
+  /// Networks and servers hold packets back that long; a forged timestamp leaps further, or leaps
+  /// again and again (``RepeatAllowance``).
   static let longestLead = 5.0
 
   /// The first frames; later, as many as may be out of order.
@@ -40,6 +41,8 @@ struct ConstantRate {
   private var isDisordered = false
   private var raster: Raster?
   private var observedRate: Double?
+  /// For all rasters: a sender begins as many as it likes.
+  private var allowance = RepeatAllowance()
 
   /// The frame intervals, from some frame on.
   private struct Raster {
@@ -104,12 +107,14 @@ struct ConstantRate {
     let declared = frame.frameRate?.value
     let isPlausible = declared.map(Self.plausibleRates.contains) ?? false
     let rate = (isPlausible ? declared : nil) ?? raster?.rate ?? observedRate
+    allowance.note(frame.lastArrival)
     guard var raster else {
       begin(with: frame, at: time, rate: rate)
       return Placement(repeated: nil, times: [], frame: frame)
     }
     let lag = raster.position(of: time) - Double(raster.next)
-    guard Self.isContinuous(lag / raster.rate, from: raster.last, to: frame) else {
+    let step = lag / raster.rate
+    guard step >= -Self.longestLead, step <= allowance.seconds(at: raster.rate) else {
       begin(with: frame, at: time, rate: rate)
       return Placement(repeated: nil, times: [], frame: frame)
     }
@@ -117,20 +122,12 @@ struct ConstantRate {
     let missing = lag > Self.tolerance ? Int(lag.rounded()) : 0
     let repeated = raster.last
     let times = (raster.next..<raster.next + missing).map(raster.time)
+    allowance.take(missing, at: raster.rate)
     raster.next += missing + 1
     raster.last = frame
     self.raster = raster
     if rate != raster.rate { begin(with: frame, at: time, rate: rate) }
     return Placement(repeated: repeated, times: times, frame: frame)
-  }
-
-  /// Whether a step of `seconds` of the media fits the time that went by between two frames.
-  private static func isContinuous(
-    _ seconds: Double, from last: RawFrame, to frame: RawFrame
-  ) -> Bool {
-    let elapsed = max(0, last.lastArrival.duration(to: frame.lastArrival).seconds)
-    let lead = min(longestPause, elapsed + longestLead)
-    return seconds >= -longestLead && seconds <= lead
   }
 
   private mutating func begin(with frame: RawFrame, at time: MediaTime, rate: Double?) {

@@ -38,12 +38,18 @@ public final class PageServer: Sendable {
     } catch {
       try? await group.shutdownGracefully()
       let reason =
-        (error as? IOError).map { unsafe String(cString: strerror($0.errnoCode)) }
+        (error as? IOError).map { Self.reason(of: $0.errnoCode) }
         ?? (error is SocketAddressError.UnknownHost ? "the name is not known" : nil)
       throw ServingError(
         description: "the page cannot be served at \(address): "
           + (reason ?? "\(error)"))
     }
+  }
+
+  /// What the kernel says, and what to do where another choice helps.
+  private static func reason(of code: CInt) -> String {
+    let words = unsafe String(cString: strerror(code))
+    return code == EADDRINUSE ? words + "; another program has this port; choose another" : words
   }
 
   private init(

@@ -68,8 +68,19 @@ struct MetricsText {
     return "{\(pairs.joined(separator: ","))}"
   }
 
+  /// By scalars, as whoever reads it: a quotation mark with an accent is another `Character`, and
+  /// so is a line feed behind a carriage return.
   static func escaped(_ text: String) -> String {
-    text.replacing("\\", with: "\\\\").replacing("\n", with: "\\n").replacing("\"", with: "\\\"")
+    var escaped = ""
+    for scalar in text.unicodeScalars {
+      switch scalar {
+      case "\\": escaped += "\\\\"
+      case "\n": escaped += "\\n"
+      case "\"": escaped += "\\\""
+      default: escaped.unicodeScalars.append(scalar)
+      }
+    }
+    return escaped
   }
 
   private static func number(_ value: Double) -> String {

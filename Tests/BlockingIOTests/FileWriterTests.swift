@@ -160,6 +160,19 @@ struct FileWriterTests {
     #expect(file.write("line\n", until: WriteDeadline(in: .seconds(5))) == .readerGone)
   }
 
+  /// On a busy machine the time may be over before the first look.
+  @Test func whatHasRoomIsWrittenHoweverLateItIs() throws {
+    let (readEnd, writeEnd) = try pipe()
+    defer {
+      close(readEnd)
+      close(writeEnd)
+    }
+    let file = FileWriter(borrowing: writeEnd)
+    #expect(file.write("line\n", until: WriteDeadline(in: .zero)) == nil)
+    let long = String(repeating: "x", count: 1 << 20)
+    #expect(file.write(long, until: WriteDeadline(in: .zero)) == .readerTooSlow)
+  }
+
   @Test func aFullDeviceIsNamed() throws {
     let file = try FileWriter(opening: "/dev/full", until: WriteDeadline(in: .zero))
     #expect(file.write("x", until: WriteDeadline(in: .zero)) == .failed(errno: ENOSPC))
@@ -178,6 +191,86 @@ struct FileWriterTests {
     #expect(file.write("twelve bytes", until: WriteDeadline(in: .zero)) == nil)
     file.removeLast(6)
     #expect(try String(contentsOfFile: old, encoding: .utf8) == "twelve")
+  }
+
+  /// By its name and by another one.
+  @Test(arguments: ["x", "y"])
+  func aFileThatIsBeingWrittenIsRefusedAndLeftAlone(name: String) throws {
+    let deadline = WriteDeadline(in: .zero)
+    let first = try FileWriter(opening: path("x"), until: deadline)
+    #expect(first.write("first", until: deadline) == nil)
+    try #require(link(path("x"), path("y")) == 0)
+    let failure = #expect(throws: WriteFailure.self) {
+      try FileWriter(opening: path(name), until: deadline)
+    }
+    #expect(failure == .inUse)
+    #expect(
+      failure?.reason(opening: path(name))
+        == "it is being written by another program; choose another name")
+    #expect(try String(contentsOfFile: path("x"), encoding: .utf8) == "first")
+    #expect(first.finish() == nil)
+    let second = try FileWriter(opening: path(name), until: deadline)
+    second.empty()
+    #expect(second.write("second", until: deadline) == nil)
+    #expect(try String(contentsOfFile: path("x"), encoding: .utf8) == "second")
+  }
+
+  @Test func onlyTheNewFilesThatOthersMayBeGivenAreLocked() throws {
+    let deadline = WriteDeadline(in: .zero)
+    for isLocked in [true, false] {
+      let name = path("\(isLocked)")
+      let first = try FileWriter(creating: name, isLocked: isLocked)
+      let second = try? FileWriter(opening: name, until: deadline)
+      #expect((second == nil) == isLocked)
+      #expect(first.write("first", until: deadline) == nil)
+    }
+  }
+
+  @Test func pipesAndDevicesHaveAnyNumberOfWriters() throws {
+    let pipe = try namedPipe()
+    let reader = open(pipe, O_RDONLY | O_NONBLOCK)
+    defer { close(reader) }
+    for name in [pipe, "/dev/null", "/dev/full"] {
+      let writers = try (0..<2).map { _ in
+        try FileWriter(opening: name, until: WriteDeadline(in: .seconds(5)))
+      }
+      #expect(writers.allSatisfy { $0.finish() == nil })
+    }
+  }
+
+  /// Its first writer has received nothing, and ends when the second one has the file open, too.
+  @Test func aFileThatItsWriterRemovesIsMadeAnew() throws {
+    let name = path("x")
+    let first = try FileWriter(opening: name, until: WriteDeadline(in: .zero))
+    let monitor = Monitor<(isDone: Bool, failure: WriteFailure?)>((false, nil))
+    _ = try WorkerThread {
+      let failure: WriteFailure?
+      do throws(WriteFailure) {
+        let second = try FileWriter(opening: name, until: WriteDeadline(in: .zero))
+        failure = second.write("second", until: WriteDeadline(in: .zero))
+      } catch {
+        failure = error
+      }
+      monitor.update { $0 = (true, failure) }
+    }
+    let limit = Instant.now.advanced(by: .seconds(10))
+    while descriptors(of: name) < 2 { try #require(Instant.now < limit) }
+    #expect(first.finish() == nil)
+    let isDone = monitor.wait(until: limit) { $0.isDone ? true : nil }
+    let failure = monitor.quietly { $0.failure }
+    #expect(isDone == true && failure == nil)
+    #expect(try String(contentsOfFile: name, encoding: .utf8) == "second")
+  }
+
+  /// How many descriptors of this process are of the file `name`.
+  private func descriptors(of name: String) -> Int {
+    let folder = "/proc/self/fd"
+    let numbers = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+    return numbers.count { number in
+      var (file, other) = (stat(), stat())
+      return stat(name, &file) == 0 && stat("\(folder)/\(number)", &other) == 0
+        && file.st_dev == other.st_dev && file.st_ino == other.st_ino
+    }
   }
 
   @Test(arguments: [

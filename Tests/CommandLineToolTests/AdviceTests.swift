@@ -104,6 +104,16 @@ struct AdviceTests {
       "; try a smaller --size"
     ),
     (OutputError.noReader, "nobody has opened a to read it", ""),
+    (OutputError.inUse, "a is being written by another program; choose another name", ""),
+    (OutputError.writeFailed(errno: ENOSPC), "a cannot be written: No space left on device", ""),
+    (
+      OutputError.fileBrokeOff(errno: ENOSPC),
+      "a cannot be written: No space left on device; the file ends on its last whole frame", ""
+    ),
+    (
+      OutputError.pictureLeftOut(path: "a-2.jpg", errno: ENOSPC),
+      "a-2.jpg cannot be written: No space left on device; this picture is left out", ""
+    ),
   ]
 
   @Test("what ends an output", arguments: outputFaults)

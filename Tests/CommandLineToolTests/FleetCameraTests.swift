@@ -56,6 +56,34 @@ struct FleetCameraTests {
     }
   }
 
+  @Test("what fails again and again for one reason is said once, and another reason is said too")
+  func repeatedFailure() async throws {
+    let first = TransportError.noSuchMedia(number: 1)
+    let source = PlayedSource([
+      "played://a": [
+        .notOpened(first), .notOpened(first), .notMade(first), .notMade(first),
+        .notOpened(TransportError.noSuchMedia(number: 2)), .notOpened(first), .silent,
+      ]
+    ])
+    let remarks = Record<String>()
+    StandardError.divert { _, remark in
+      remarks.append(remark.text)
+      return true
+    }
+    defer { StandardError.divert(nil) }
+    try await source.run {
+      let camera = try Self.camera("")
+      camera.begin(after: .zero) {}
+      _ = try await source.opened.first(1)
+      _ = await camera.end()
+    }
+    // What comes in the end is of no codec, which may be said too.
+    let failures = remarks.elements.compactMap {
+      $0.firstMatch(of: #/no stream (\d) .*; it is tried again$/#).map { String($0.1) }
+    }
+    #expect(failures == ["1", "2", "1"], "\(remarks.elements)")
+  }
+
   @Test("a run that gets no thread ends with a status of its own, as others do")
   func noThread() async throws {
     let source = PlayedSource(["played://a": [.notMade(ThreadError(code: EAGAIN))]])

@@ -157,6 +157,29 @@ struct FleetPlanTests {
     #expect(fault?.words == "camera 'a': \(words)")
   }
 
+  @Test(
+    "a rule about decoded frames is a mistake where a camera only records, even as a default",
+    arguments: [
+      "cameras: {a: {source: 'rtp://:0', output: a.mp4, expect: 'intact=100%'}}",
+      "defaults: {expect: 'intact=100%'}\ncameras: {a: {source: 'rtp://:0', output: a.mp4}}",
+    ])
+  func rule(text: String) throws {
+    let fault = #expect(throws: FleetFile.Fault.self) { try Self.cameras(text) }
+    let words = fault?.words ?? ""
+    #expect(words.hasPrefix("camera 'a': --expect 'intact=100%': "), "\(words)")
+    let decoded = text.replacing("output: a.mp4", with: "output: [a.mp4, a.jsonl]")
+    #expect(try Self.cameras(decoded).first?.command.expectation.texts == ["intact=100%"])
+  }
+
+  @Test("a camera is not received for no time at all")
+  func duration() throws {
+    let fault = #expect(throws: FleetFile.Fault.self) {
+      try Self.cameras("cameras: {a: {source: 'rtp://:0', duration: 0}}")
+    }
+    let words = fault?.words ?? ""
+    #expect(words.contains("--duration must be above 0"), "\(words)")
+  }
+
   @Test("what cannot be received or written as it is now is warned of")
   func absentFiles() throws {
     let folder = try TemporaryFolder()
@@ -166,9 +189,9 @@ struct FleetPlanTests {
       FleetFile(
         """
         cameras:
-          a: {source: '\(folder("none.pcapng"))'}
+          a: {source: '\(folder("none.pcapng"))', output: '\(folder("a.mp4"))'}
           b: {source: 'rtsp://127.0.0.1:1/x', output: ['\(taken)', '\(folder("b.mp4"))']}
-          c: {source: '127.0.0.1/x', transport: rtsp}
+          c: {source: '127.0.0.1/x', transport: rtsp, output: '\(folder("c.mp4"))'}
           d: {source: 'rtsp://127.0.0.1:1/y', output: '${NAME}.mp4'}
         """, path: "f.yaml"), path: "f.yaml")
     #expect(
@@ -177,5 +200,21 @@ struct FleetPlanTests {
         "f.yaml:3:3: camera 'b': \(taken) is a folder; name a file in it",
         "f.yaml:5:3: camera 'd': variables such as ${NAME} are not replaced in this file",
       ])
+  }
+
+  @Test(
+    "a camera of which nothing is left is warned of, unless it is seen",
+    arguments: [
+      ("", "", false, true), ("", ", quiet: true", false, true), ("", "", true, false),
+      ("serve: '127.0.0.1:0'\n", "", false, false), ("", ", output: a.mp4", false, false),
+      ("", ", stats: a.jsonl", false, false), ("", ", capture: a.pcapng", false, false),
+      ("", ", expect: 'fps>=1'", false, false),
+    ])
+  func uselessCamera(page: String, options: String, isWatched: Bool, isWarnedOf: Bool) throws {
+    let text = "\(page)cameras:\n  none: {source: 'rtsp://127.0.0.1:1/x'\(options)}"
+    let plan = try FleetPlan(
+      FleetFile(text, path: "f.yaml"), path: "f.yaml", isWatched: isWatched)
+    let words = "camera 'none' writes nothing; it has no output, stats or capture"
+    #expect(plan.warnings.map { $0.hasSuffix(words) } == (isWarnedOf ? [true] : []))
   }
 }

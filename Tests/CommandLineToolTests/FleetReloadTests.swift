@@ -4,6 +4,7 @@ import Glibc
 import JetStream
 import TestSupport
 import Testing
+import Transports
 
 @testable import CommandLineTool
 
@@ -158,8 +159,27 @@ struct FleetReloadTests {
       #expect(
         remarks.elements.compactMap { text in ends.first { text.hasSuffix($0) } } == ends)
       events.continuation.yield(.stop)
-      #expect(try await withDeadline { await run.value } == .done)
+      #expect(try await withDeadline { await run.value } == .cannotOpen)
     }
+  }
+
+  @Test("a machine that never reached NATS says why, and ends with a status of its own")
+  func absentCluster() async throws {
+    let events = AsyncStream.makeStream(of: Fleet.Event.self)
+    let remarks = Self.remarks()
+    defer { StandardError.divert(nil) }
+    let none = try FreePort.closed.get()
+    let cluster = try FleetCluster("nats://127.0.0.1:\(none)/test", capacity: nil)
+    let fleet = Fleet(nil, at: nil, in: cluster, events: events)
+    let run = Task { await fleet.run() }
+    let reason = "\(TransportError.connectionRefused(address: "127.0.0.1:\(none)"))"
+    let words = "no camera is received until NATS is reached: \(reason)"
+    try await eventually("the reason is said") { remarks.elements.contains(words) }
+    // The same is found again and again, and is not said again.
+    events.continuation.yield(.cluster(.unreached(reason: reason)))
+    events.continuation.yield(.stop)
+    #expect(try await withDeadline { await run.value } == .cannotOpen)
+    #expect(remarks.elements.count { $0 == words } == 1)
   }
 
   @Test func whatDoesNotAnswerIsGivenUp() async throws {

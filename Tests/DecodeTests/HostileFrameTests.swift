@@ -1,10 +1,10 @@
-import Decode
 import Foundation
 import Glibc
 import RTPWire
 import TestSupport
 import Testing
 
+@testable import Decode
 @testable import Outputs
 
 /// Frames of any size, and folders that others can write to.
@@ -26,6 +26,34 @@ import Testing
     // Those of the last file go on.
     #expect(summary.counters.written > 150)
     #expect(lane.events.last.contains(.changesTooOften))
+  }
+
+  @Test(
+    "a live clock that leaps does not make a picture of each frame; a recording's is what it is",
+    arguments: [true, false])
+  func leapingClock(isLive: Bool) async throws {
+    let folder = try TemporaryFolder()
+    let clip = Clip(name: "small", width: 64, height: 48, frames: 1)
+    let frame = try #require(try await clip.decodedFrames().first)
+    let format = try #require(catalogue.format(named: "jpg"))
+    var configuration = OutputLane.Configuration(target: .path(folder("a%d.jpg")), format: format)
+    configuration.policy = .block
+    configuration.pictures = PictureSelection(interval: .seconds(10), takesDamaged: true)
+    configuration.wallClock = isLive ? .system : .arrivals
+    let lane = try OutputLane(configuration)
+    // Many at once, and then five in 50 seconds.
+    for number in 0..<205 as Range<Int64> {
+      var unit = frame.record
+      unit.time = MediaTime(ticks: number * 11 * 90_000, timescale: 90_000)
+      unit.lastArrival = Instant(nanoseconds: max(0, number - 199) * 10_000_000_000)
+      lane.write(try #require(RawFrame(repeating: frame, for: unit)))
+    }
+    let summary = await lane.finish()
+    #expect(summary.error == nil)
+    #expect(summary.counters.written == (isLive ? 64 + 5 : 205))
+    #expect(summary.counters.written + summary.counters.skipped == 205)
+    #expect(UInt64(folder.names.count) == summary.counters.written)
+    #expect(lane.events.last.contains(.picturesTooOften) == isLive)
   }
 
   @Test("a picture is not written through a link that somebody else has put there")

@@ -154,10 +154,27 @@ import Testing
       ("camera-20261123T101500Z.mkv", false), ("camera.mp4", false), ("notes.mp4", false),
       ("camera-2026112xT101500Z.mp4", false), ("camera-20261123T101500Z-.mp4", false),
       ("camera-20261123T101500Z-copy.mp4", false), ("camera-20261123T101500Z.mp4.bak", false),
+      ("camera-20201399T990000Z.mp4", false), ("camera-20261323T101500Z.mp4", false),
+      ("camera-20261100T101500Z.mp4", false), ("camera-20261132T101500Z.mp4", false),
+      ("camera-20261123T241500Z.mp4", false), ("camera-20261123T106000Z.mp4", false),
+      ("camera-20261123T101561Z.mp4", false), ("camera-20161231T235960Z.mp4", true),
       ("", false),
     ])
   func onlyItsOwnFilesAreRecognized(name: String, expected: Bool) {
     #expect(NamePattern(piecesOf: "camera.mp4").matches(name) == expected)
+  }
+
+  @Test(
+    "a folder whose digits are no date is another's",
+    arguments: [
+      ("2026-11-23", true), ("2026-13-23", false), ("2026-11-99", false), ("0000-00-00", false),
+    ])
+  func onlyItsOwnFoldersAreRecognized(day: String, expected: Bool) throws {
+    let folder = try TemporaryFolder()
+    let name = try NamePattern(folder("%F/%H.mp4"), allowsNumbers: false)
+    #expect(unsafe mkdir(folder(day), 0o777) == 0)
+    try Data().write(to: folder.url("\(day)/10.mp4"))
+    #expect(name.present == (expected ? ["\(day)/10.mp4"] : []))
   }
 
   @Test("names that only look alike are those of other files")

@@ -122,6 +122,23 @@ import Testing
     #expect(balance(summary.counters))
   }
 
+  @Test("an output refuses the file that another one writes, and leaves it whole")
+  func fileOfAnother() async throws {
+    let frames = try await Self.clip.decodedFrames()
+    let folder = try TemporaryFolder()
+    let first = try lane(.path(folder("a.yuv")), "yuv")
+    first.write(frames[0])
+    try await eventually { first.counters.written == 1 }
+    let second = try lane(.path(folder("a.yuv")), "yuv")
+    for frame in frames { second.write(frame) }
+    let summary = await second.finish()
+    #expect(summary.error as? OutputError == .inUse)
+    #expect(summary.files.count == 0 && balance(summary.counters))
+    for frame in frames[1...] { first.write(frame) }
+    #expect(await first.finish().error == nil)
+    #expect(try folder.contents("a.yuv") == packed(frames))
+  }
+
   @Test("a path that cannot be opened says why")
   func noSuchFolder() async throws {
     let lane = try lane(.path("/nonexistent/a.yuv"), "yuv")
@@ -295,7 +312,7 @@ import Testing
       let lane = try lane(.path(folder("a.yuv")), "yuv")
       for frame in frames { lane.write(frame) }
       let summary = await lane.finish()
-      #expect(summary.error as? OutputError == .writeFailed(errno: EFBIG))
+      #expect(summary.error as? OutputError == .fileBrokeOff(errno: EFBIG))
       #expect(summary.counters.written == 2)
       #expect(try folder.contents("a.yuv") == packed(Array(frames[..<2])))
     }

@@ -364,13 +364,32 @@ import Testing
     defer { try? FileManager.default.removeItem(atPath: folder.path + ".away") }
     try await write(3)
     #expect(lane.events.count == 1 && lane.fault == nil)
+    let error = OutputError.cannotOpen(path: folder("a-2.png"), errno: ENOENT)
+    #expect(lane.events.last == [.fileFailed(path: folder("a-2.png"), error)])
     try FileManager.default.moveItem(atPath: folder.path + ".away", toPath: folder.path)
     try await write(2)
     let summary = await lane.finish()
     #expect(folder.names == ["a-1.png", "a-2.png", "a-3.png"])
     #expect(summary.counters.written == 3 && summary.counters.skipped == 3)
-    #expect(
-      summary.error as? OutputError == .cannotOpen(path: folder("a-2.png"), errno: ENOENT))
+    #expect(summary.error as? OutputError == error)
+  }
+
+  @Test("a picture that a full disk does not take is named, and nothing of it is left")
+  func fullDisk() async {
+    await #expect(processExitsWith: .success) {
+      let frame = try #require(try await PictureTests.plain.decodedFrames().first)
+      let folder = try TemporaryFolder()
+      // No file may be as long as the picture.
+      var limit = rlimit(rlim_cur: 1000, rlim_max: 1000)
+      #expect(unsafe setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0)
+      for (name, picture) in [("a.jpg", "a.jpg"), ("a-%d.jpg", "a-1.jpg")] {
+        let lane = try lane(.path(folder(name)), "jpg")
+        lane.write(frame)
+        let error = OutputError.pictureLeftOut(path: folder(picture), errno: EFBIG)
+        #expect(await lane.finish().error as? OutputError == error)
+        #expect(folder.names.isEmpty)
+      }
+    }
   }
 
   @Test("pictures in a folder that comes late replace none of an earlier run")

@@ -43,7 +43,7 @@ import Testing
       let deadline = WriteDeadline()
       let writer = RecordWriter(
         to: try FileWriter(opening: folder("a"), until: deadline), deadline: deadline)
-      #expect(throws: OutputError.writeFailed(errno: EFBIG)) {
+      #expect(throws: OutputError.fileBrokeOff(errno: EFBIG)) {
         try writer.write(Self.records(10_000))
       }
       #expect(writer.items == 7500 && writer.bytes == 30_000)

@@ -183,15 +183,21 @@ struct ExpectationTests {
     #expect(none.held == false)
   }
 
-  @Test("where nothing is decoded, access units are measured, and conditions are not")
+  @Test("where nothing is decoded, access units are measured, and conditions are a mistake")
   func undecoded() throws {
     let output = try Scratch.path("h264")
     let (status, _, words) = try play(
       "frames=90,fps=30,size=256x144,key_interval=1s,duration=3s", ["-o", output])
     #expect(status == 0, "\(words)")
-    let (unknown, _, reasons) = try play("concealed=0", ["-o", output])
-    #expect(unknown == 16)
-    #expect(reasons.contains("nothing is decoded"), "\(reasons)")
+    let receiver = try RunningProcess(
+      Product.rtpRecv, [Self.recording.get(), "-o", output, "--expect", "frames=90,concealed=0"])
+    #expect(try receiver.waitForExit() == 64)
+    #expect(receiver.standardOutput.isEmpty)
+    let reasons = receiver.standardError
+    #expect(reasons.contains("--expect 'concealed=0': "), "\(reasons)")
+    #expect(reasons.contains("nothing is decoded here; add -o FILE.jsonl"), "\(reasons)")
+    let (remedied, _, said) = try play("concealed=0", ["-o", output, "-o", Scratch.path("jsonl")])
+    #expect(remedied == 0, "\(said)")
   }
 
   @Test("the result is printed where the file of the statistics has those of another run")

@@ -263,4 +263,31 @@ struct GrowingSourceTests {
       #expect(sender.standardError.contains("cannot open standard input"))
     }
   }
+
+  /// Whoever may write to the folder chooses them.
+  @Test func namesOfFilesNeitherControlTheTerminalNorBeginLines() throws {
+    let folder = try TemporaryFolder()
+    let name = "cam-\u{1B}[2J\u{202E}\nrtp-send: sent all.h264"
+    let text = Data(repeating: UInt8(ascii: "x"), count: 4096)
+    try #require(FileManager.default.createFile(atPath: folder(name), contents: text))
+    let sender = try RunningProcess(
+      Product.rtpSend, ["--follow", folder("cam-*.h264"), "udp://127.0.0.1:9"])
+    #expect(try sender.waitForExit() == 1)
+    let said = sender.standardError
+    #expect(said.contains("following cam-") && said.contains("cannot open cam-"), "\(said)")
+    #expect(!said.unicodeScalars.contains { $0 == "\u{1B}" || $0 == "\u{202E}" })
+    #expect(!said.split(separator: "\n").contains { $0.hasPrefix("rtp-send: sent") })
+  }
+
+  /// The file that it names would be sent.
+  @Test func aPipeThatIsAPlaylistIsRefused() throws {
+    let (secret, list) = (try Scratch.path("ts"), try Scratch.path("m3u8"))
+    _ = try FFmpeg.output(["-i", try Clip.h264.get().container, "-c", "copy", secret])
+    try "#EXTM3U\n#EXT-X-TARGETDURATION:10\n#EXTINF:1.0,\n\(secret)\n#EXT-X-ENDLIST\n".write(
+      toFile: list, atomically: true, encoding: .utf8)
+    let sender = try RunningProcess(
+      "bash", ["-c", "'\(Product.rtpSend)' - udp://127.0.0.1:9 < '\(list)'"])
+    #expect(try sender.waitForExit() == 1)
+    #expect(sender.standardError.contains("it is a playlist"), "\(sender.standardError)")
+  }
 }

@@ -326,12 +326,45 @@ struct MistakeTests {
     let (receiver, sender) = try CommandTests.listener(["--timeout", "2"]) {
       try RunningProcess("/usr/bin/python3", ["-c", program, "\($0)"])
     }
-    #expect(try receiver.waitForExit() == 4, "\(receiver.standardError)")
+    #expect(try receiver.waitForExit() == 9, "\(receiver.standardError)")
     withExtendedLifetime(sender) {}
     let last = receiver.standardError.split(separator: "\n").last ?? ""
+    #expect(!last.contains("no media"), "\(receiver.standardError)")
     for option in ["--codec", "--payload-type", "--srtp-key-file"] {
       #expect(last.contains(option), "\(receiver.standardError)")
     }
+  }
+
+  /// What ends the run makes no other cause of it.
+  @Test("a sender whose packets are encrypted is named", arguments: ["--timeout", "--duration"])
+  func encrypted(option: String) throws {
+    let key = try key(1)
+    // Less than the time within which a codec is to be recognized.
+    let (receiver, sender) = try CommandTests.listener([option, "4", "-o", Scratch.path("mkv")]) {
+      try RunningProcess(
+        Product.rtpSend, CommandTests.pattern + ["udp://127.0.0.1:\($0)", "--srtp-key-file", key])
+    }
+    #expect(try receiver.waitForExit(within: 30) == 9, "\(receiver.standardError)")
+    withExtendedLifetime(sender) {}
+    let words = receiver.standardError
+    #expect(words.contains("look like none of") && words.contains("--srtp-key-file"), "\(words)")
+    #expect(!words.contains("no media within"), "\(words)")
+  }
+
+  @Test("a few packets are too few to tell what they carry")
+  func fewPackets() throws {
+    let (receiver, port) = try CommandTests.listener(["--timeout", "5"])
+    let sender = try RunningProcess(
+      "bash",
+      [
+        "-c",
+        "exec 3> /dev/udp/127.0.0.1/\(port); "
+          + #"for n in 1 2 3; do printf "\x80\x60\0\\$n%020d" 0 >&3; done"#,
+      ])
+    #expect(try sender.waitForExit() == 0)
+    #expect(try receiver.waitForExit() == 4, "\(receiver.standardError)")
+    let words = receiver.standardError
+    #expect(words.contains("packets came, too few to tell what they carry"), "\(words)")
   }
 
   /// A sender whose source stops at once.

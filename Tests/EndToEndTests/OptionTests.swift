@@ -73,6 +73,13 @@ struct OptionTests {
       (["--stats", "-", "--stats-size", "1"], "--stats-size"), (["--frames", "0"], "at least 1"),
       (["--frames", "-3"], "--frames must be at least 1"),
       (["--timeout", "-1"], "--timeout must be at least 0"),
+      (["--duration", "0"], "--duration must be above 0; without it a run has no end"),
+      (["--duration", "-1"], "must be above 0"),
+      (["-o", "x.mkv", "--expect", "intact=100%"], "nothing is decoded here; add -o FILE.jsonl"),
+      (["-o", "x.h264", "--expect", "fps>1, latency<50ms"], "--expect 'latency<50ms'"),
+      (["-o", "x.wav", "--expect", "freezes=0"], "--expect 'freezes=0'"),
+      (["--serve", "127.0.0.1:0", "--expect", "intact=1"], "nothing is decoded here"),
+      (["-oq.mkv"], "'-oq.mkv' is read as an option; write '-o q.mkv'"),
       (["--stream", "-1"], "--stream must be at least 0"),
       (["--hello", "@/nowhere/x"], "No such file"), (["--hello", "hex:0"], "pairs of hexadecimal"),
       (["--list", "-o", "x.y4m"], "-o has no effect"),
@@ -258,6 +265,18 @@ struct OptionTests {
     #expect(words.contains(word) && !words.contains("SingleConnectionFailure"), "\(words)")
   }
 
+  @Test(
+    "a run of which nothing is left says so, unless it is quiet or has a result",
+    arguments: [
+      ([], true), (["--reconnect", "--timeout", "1"], true), (["--quiet"], false),
+      (["--frames", "1"], false), (["--expect", "fps>=1"], false),
+      (["-o", "/dev/null", "--format", "yuv"], false), (["--serve", "127.0.0.1:0"], false),
+    ])
+  func nothingWritten(options: [String], isSaid: Bool) throws {
+    let (_, words) = try run(["tcp://127.0.0.1:1"] + options)
+    #expect(words.contains("warning: nothing is written; -o FILE records it") == isSaid, "\(words)")
+  }
+
   @Test("statistics of a run that receives nothing replace no others")
   func keptStatistics() throws {
     let path = try Scratch.path("jsonl")
@@ -303,6 +322,7 @@ struct OptionTests {
       (["rtp://:5004", "-t", "10"], "here --duration"),
       (["-rtsp_transport", "tcp", "-i", "rtsp://127.0.0.1:9/x"], "here it is --rtsp-transport"),
       (["rtp://:5004", "-o", "a.mp4", "-c:v", "copy"], "here a recording is a copy without it"),
+      (["rtp://:5004", "-an", "-o", "a.mp4"], "for an .mp4 without, --stream 0"),
       // ArgumentParser finds the letter of -h in them.
       (["-hide_banner", "-i", "rtp://:5004"], "'-hide_banner' is an option of FFmpeg"),
       (["rtp://:5004", "-threads", "2", "-o", "-"], "here it is --decoder-threads"),

@@ -45,6 +45,21 @@ struct PictureTests {
     #expect(rgb.count == 100 * 50 * 3)
   }
 
+  @Test(
+    "what is no file is not said to end whole",
+    arguments: ["-o /dev/full --format jpg", "-o - > /dev/full", "-o - --format h264 > /dev/full"])
+  func noFile(options: String) throws {
+    let (sender, address) = try CommandTests.server([])
+    let receiver = try RunningProcess(
+      "bash", ["-c", #"exec "$0" "$1" "# + options, Product.rtpRecv, "udp://\(address)"])
+    #expect(try receiver.waitForExit() == 6, "\(receiver.standardError)")
+    sender.send(signal: SIGTERM)
+    try sender.waitForExit()
+    let words = receiver.standardError
+    #expect(words.contains("cannot be written: No space left on device"), "\(words)")
+    #expect(!words.contains("whole frame"), "\(words)")
+  }
+
   @Test("a recording gives the same pictures at any speed", arguments: [["--every", "500ms"]])
   func recording(_ options: [String]) throws {
     let capture = try Scratch.path("pcapng")

@@ -329,6 +329,22 @@ struct RTSPSendTests {
     #expect(try server.stop() == 0)
   }
 
+  @Test(
+    "a chosen video plays without its sound, and whoever would have it is told once",
+    arguments: [("mp4", [], 1), ("h264", [], 0), ("mp4", ["--quiet"], 0)]
+      as [(String, [String], Int)])
+  func videoAlone(ending: String, options: [String], count: Int) throws {
+    let server = try Server([("pattern", "live")], ["--audio", "pcma"] + Self.small)
+    let viewer = try RunningProcess(
+      Product.rtpRecv,
+      [server.url("live"), "--stream", "0", "-o", Scratch.path(ending), "--frames", "10"] + options)
+    #expect(try viewer.waitForExit() == 0, "\(viewer.standardError)")
+    #expect(try server.stop() == 0)
+    let said = viewer.standardError.split(separator: "\n")
+    let words = "the sound is left out, because --stream chooses one stream"
+    #expect(said.filter { $0.contains(words) }.count == count, "\(viewer.standardError)")
+  }
+
   @Test("a stream's end is the end of its clients, and of a server that serves once")
   func end() throws {
     let server = try Server(

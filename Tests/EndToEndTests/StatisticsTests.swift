@@ -72,6 +72,25 @@ struct StatisticsTests {
     try sender.waitForExit()
   }
 
+  @Test("a file that somebody has moved, and made a link to, is written on")
+  func aFileBehindALink() throws {
+    let (sender, address) = try CommandTests.server([])
+    let path = try Scratch.path("jsonl")
+    let receiver = try RunningProcess(
+      Product.rtpRecv, ["udp://\(address)", "--stats", path, "--stats-size", "16384"])
+    try waitUntil("the file has a line") { Scratch.size(of: path) > 0 }
+    try FileManager.default.moveItem(atPath: path, toPath: path + ".moved")
+    try FileManager.default.createSymbolicLink(
+      atPath: path, withDestinationPath: path + ".moved")
+    try waitUntil("it is longer than it may be") { Scratch.size(of: path + ".moved") > 20_000 }
+    receiver.send(signal: SIGINT)
+    #expect(try receiver.waitForExit() == 0, "\(receiver.standardError)")
+    sender.send(signal: SIGTERM)
+    try sender.waitForExit()
+    let lines = try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n")
+    #expect(lines.last?.contains(#""final":true"#) == true)
+  }
+
   @Test(
     "a full disk is told at once, and the run goes on",
     arguments: [

@@ -28,7 +28,7 @@ import Transports
         case .begin(let name, let row): "begin \(name) \(row)"
         case .end(let name, _): "end \(name)"
         case .failed(let error): "failed: \(error)"
-        case .remark: nil
+        case .remark, .unreached: nil
         }
       }
     }
@@ -173,6 +173,28 @@ import Transports
     try server.kill()
     try server.start()
     try await machine.has(["begin door row"])
+    await machine.member.leave()
+  }
+
+  @Test func aServerThatWasNeverReachedIsNamedWithTheReason() async throws {
+    let server = try NATSServer()
+    try server.kill()
+    let machine = try Machine(server)
+    machine.member.replaceRows(by: ["door": "row"])
+    try machine.member.start()
+    try await eventually("the reason is said") {
+      machine.events.elements.contains {
+        if case .unreached(let reason) = $0 {
+          reason.hasPrefix("127.0.0.1:\(server.port) refuses the connection")
+        } else {
+          false
+        }
+      }
+    }
+    #expect(!machine.member.wasReached)
+    try server.start()
+    try await machine.has(["begin door row"])
+    #expect(machine.member.wasReached)
     await machine.member.leave()
   }
 

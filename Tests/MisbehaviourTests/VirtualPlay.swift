@@ -108,6 +108,7 @@ struct VirtualPlay {
       outcome.bytesFromServer = 0
       input = RTSPInput()
       arriving += server.opened(connection, at: now)
+      session.connectionReached(isInside: true)
       session.connectionOpened(at: now)
     case .request(let request): send(request.encoded())
     case .respond(let response): send(response.encoded())

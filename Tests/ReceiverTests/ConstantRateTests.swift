@@ -66,6 +66,48 @@ struct ConstantRateTests {
     #expect(placements.map(\.times.count) == [0, 0, 0, 0, 0, 0, 90, 0])
   }
 
+  /// Pictures of a few bytes, 10 ms apart, each 4.9 s later than the one before by its time.
+  @Test func timesThatLeapWithEveryFrameFillLittle() async throws {
+    let frames = try await frames(
+      at: positions(60, every: 147, after: 5), arriving: (0..<60).map { 0.3 * Double($0) })
+    var rate = ConstantRate()
+    let placements = frames.flatMap { rate.place($0) } + rate.finish()
+    #expect(placements.count == 60 && placements.allSatisfy { $0.frame != nil })
+    // Five seconds, more than half a second that went by, and four for each frame.
+    let repeats = placements.reduce(0) { $0 + $1.times.count }
+    #expect((1...150 + 20 + 240).contains(repeats), "\(repeats)")
+  }
+
+  /// From some frame on one a second comes, and once a minute the network holds them back for up to
+  /// ten seconds.
+  @Test func aSlowCameraIsFilledForEver() async throws {
+    let positions = self.positions(305, every: 30, after: 4)
+    let arrivals = positions.map { position in
+      let phase = position.truncatingRemainder(dividingBy: 1800)
+      return phase < 1500 ? position : position - phase + 1800
+    }
+    let frames = try await frames(at: positions, arriving: arrivals)
+    var rate = ConstantRate()
+    let placements = frames.flatMap { rate.place($0) } + rate.finish()
+    #expect(placements.count == 305)
+    #expect(placements.dropFirst(5).allSatisfy { $0.times.count == 29 })
+  }
+
+  /// A file of six pictures a second, or a recording without times.
+  @Test func whatComesAtOnceIsFilledForEver() async throws {
+    let frames = try await frames(
+      at: positions(305, every: 5, after: 4), arriving: Array(repeating: 0, count: 305))
+    var rate = ConstantRate()
+    let placements = frames.flatMap { rate.place($0) } + rate.finish()
+    #expect(placements.count == 305)
+    #expect(placements.dropFirst(5).allSatisfy { $0.times.count == 4 })
+  }
+
+  /// The first `last` positions in a row, and then one in `step`; `count` in all.
+  private func positions(_ count: Int, every step: Int, after last: Int) -> [Double] {
+    (0..<count).map { Double(min($0, last) + step * max($0 - last, 0)) }
+  }
+
   /// Frames of the pattern without a frame rate, at these thirtieths of a second.
   private func frames(
     at positions: [Double], arriving arrivals: [Double]? = nil

@@ -59,6 +59,17 @@ struct MetricsTextTests {
     #expect(!text.contains("EOF") && !text.contains("UNIT"))
   }
 
+  /// Whoever reads it goes by bytes: neither ends a value, or a line, early.
+  @Test(
+    "what ends a value or a line is escaped, whatever stands beside it",
+    arguments: [
+      ("\"\u{301}} 1", "\\\"\u{301}} 1"), ("a\r\nb 1", "a\r\\nb 1"),
+      ("\\\u{301}", "\\\\\u{301}"),
+    ])
+  func escapes(_ value: String, _ expected: String) {
+    #expect(Array(MetricsText.escaped(value).utf8) == Array(expected.utf8))
+  }
+
   @Test("the figures of one name stand together, and go when nobody has them any more")
   func lives() {
     let registry = MetricsRegistry()

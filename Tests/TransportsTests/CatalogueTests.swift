@@ -386,6 +386,26 @@ struct CatalogueTests {
     #expect(listening.port == 5002)
   }
 
+  @Test(
+    "sound beside a video that was chosen by its number is known to be left out",
+    arguments: [nil, 0])
+  func soundBesideChosenVideo(number: Int?) async throws {
+    let file = try ReplayTransportTests.File(
+      ByteBuffer(
+        string: """
+          v=0
+          m=video 5002 RTP/AVP 96
+          a=rtpmap:96 H264/90000
+          m=audio 5004 RTP/AVP 0
+
+          """), ending: "sdp")
+    var options = TransportOptions()
+    options.media.number = number
+    let transport = try TransportCatalogue.standard.make(
+      source: file.path, options: options, on: eventLoop)
+    #expect(await transport.counters().leavesSoundOut == (number != nil))
+  }
+
   @Test func aNamedPipeIsReadAsItComes() throws {
     let path = NSTemporaryDirectory() + "\(UUID().uuidString).pcap"
     #expect(mkfifo(path, 0o600) == 0)

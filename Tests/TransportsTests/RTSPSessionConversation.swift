@@ -217,7 +217,8 @@ struct Conversation {
       if isUnreachable {
         session.connectionFailed(at: now)
       } else if !isBlackHole {
-        session.connectionOpened(isInside: insideHosts.contains(url.host), at: now)
+        session.connectionReached(isInside: insideHosts.contains(url.host))
+        session.connectionOpened(at: now)
       }
     case .request(let request): receive(request)
     case .respond(let response):

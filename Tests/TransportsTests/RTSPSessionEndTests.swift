@@ -287,6 +287,7 @@ struct RTSPSessionEndTests {
     let count = conversation.transcript.count
     let now = conversation.now.advanced(by: .seconds(100))
     conversation.session.wake(at: now)
+    conversation.session.connectionReached(isInside: true)
     conversation.session.connectionOpened(at: now)
     conversation.session.connectionFailed(at: now)
     conversation.session.connectionClosed(at: now)

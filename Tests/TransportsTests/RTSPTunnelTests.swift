@@ -147,6 +147,33 @@ struct RTSPTunnelTests {
     try await server.close()
   }
 
+  /// The session takes it that it began elsewhere; so this address is like a name for it, which
+  /// shows where it leads only when it is connected to.
+  @Test func aServerOfThisMachineIsAskedNothingWhenADistantOneRedirectsToIt() async throws {
+    let service = Service()
+    let server = try await serve(service)
+    let origin = try ServerURL(parsing: "rtsp://127.0.0.1:1/live", as: .rtspInHTTP)
+    let target = server.url
+    let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
+    let opening = eventLoop.flatSubmit {
+      var configuration = RTSPConfiguration()
+      configuration.lowerTransport = .http
+      let receiver = RTSPReceiver(
+        origin, credentials: nil, configuration: configuration,
+        sockets: UDPTransport.SocketConfiguration(), purpose: .play, on: eventLoop,
+        delivering: RecordingSink())
+      let now = Instant(NIODeadline.now())
+      receiver.session.connectionReached(isInside: false)
+      receiver.session.connectionOpened(at: now)
+      receiver.session.redirect(to: target, at: now)
+      return receiver.start()
+    }
+    await #expect(throws: RTSPError.redirectRefused(to: target)) { try await opening.get() }
+    _ = try await server.closed.first(1)
+    #expect(service.heads.elements.isEmpty)
+    try await server.close()
+  }
+
   private func expect(
     _ error: RTSPError, _ service: TunnelFarEnd.Service,
     configure: (inout RTSPConfiguration) -> Void = { _ in }

@@ -621,6 +621,32 @@ struct SessionDescriptionTests {
     #expect(session.diagnostics == [.tooManyFormatParameters])
   }
 
+  @Test func aFormatParameterThatIsRepeatedCountsEachTime() throws {
+    let many = String(repeating: "a=v;", count: 128)
+    let session = try parse("v=0\no=-\nm=video 0 RTP/AVP 96\na=fmtp:96 \(many)b=w\n")
+    #expect(session.media.first?.description.formatParameters == ["a": "v"])
+    #expect(session.diagnostics == [.tooManyFormatParameters])
+  }
+
+  /// 8 KiB before the last one, and a byte more.
+  @Test(arguments: [(8186, ["a", "b"]), (8187, ["a"])])
+  func formatParametersBeyondTheirLengthAreIgnored(count: Int, keys: [String]) throws {
+    let long = "a=1;b=" + String(repeating: "x", count: count)
+    let session = try parse("v=0\no=-\nm=video 0 RTP/AVP 96\na=fmtp:96 \(long);c=1\n")
+    let parameters = try #require(session.media.first?.description.formatParameters)
+    #expect(parameters.keys.sorted() == keys)
+    #expect(session.diagnostics == [.tooManyFormatParameters])
+  }
+
+  /// However many sections use them.
+  @Test func formatParametersAreReadOnce() throws {
+    var parser = SessionDescriptionParser()
+    for line in ["m=video 0 RTP/AVP 96", "a=fmtp:96 a=b=;c", "a=fmtp:96 d=e"] {
+      try parser.read(Array(line.utf8)[...])
+    }
+    #expect(parser.sections.first?.parameters == [96: ["a": "b=", "c": ""]])
+  }
+
   @Test(arguments: 0..<20 as Range<UInt64>)
   func brokenDescriptionsNeverTrap(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)

@@ -1,5 +1,5 @@
-// recvmmsg(2), sendmmsg(2), epoll(7) and mallopt(3) for Swift, which does not import them: they are extensions of
-// GNU and Linux.
+// recvmmsg(2), sendmmsg(2), epoll(7), fstatfs(2) and mallopt(3) for Swift, which does not import
+// them: they are extensions of GNU and Linux.
 //
 // No system header is included here, because Swift would then take its types for this module's
 // instead of the C library's.
@@ -53,6 +53,11 @@ int clinux_cuts_datagrams(int descriptor);
 
 // Makes a pipe that child programs do not inherit. Returns 0, or -1 with errno set.
 int clinux_pipe(int ends[2]);
+
+// Locks a file that is open for writing, until the descriptor and all its copies are closed; tries
+// that for a second. Returns 0 also where nothing can be locked, and -1 if somebody else has the
+// lock.
+int clinux_lock(int descriptor);
 
 // Makes a set of descriptors to watch for data to read or errors to report. Returns its descriptor,
 // or -1 with errno set.

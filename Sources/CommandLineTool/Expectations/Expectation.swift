@@ -80,7 +80,7 @@ struct Expectation: Sendable {
   }
 }
 
-/// A rule of `--expect` that cannot be read.
+/// A rule of `--expect` that cannot be read, or not be measured.
 struct ExpectationError: Error, CustomStringConvertible {
   let rule: String
   let problem: String

@@ -14,6 +14,8 @@ struct ExpectedMetric: Sendable {
   let kind: Kind
   /// Whether tracks of sound have to be received for it.
   var isAboutSound = false
+  /// Whether decoded frames alone show it.
+  var needsDecoding = false
   /// The words that it can be.
   var words: @Sendable () -> [String] = { [] }
   let measure: @Sendable (MeasuredRun) -> Measurement
@@ -63,15 +65,17 @@ struct ExpectedMetric: Sendable {
 
   private static let conditions: [ExpectedMetric] =
     RawFrame.Condition.allCases.map { condition in
-      ExpectedMetric(name: "\(condition)", kind: .part) { run in
+      ExpectedMetric(name: "\(condition)", kind: .part, needsDecoding: true) { run in
         ofFrames(run) { .part(Double($0.conditions[condition] ?? 0), of: Double($0.frames)) }
       }
     } + [
-      ExpectedMetric(name: "freezes", kind: .count) { run in
+      ExpectedMetric(name: "freezes", kind: .count, needsDecoding: true) { run in
         ofFrames(run) { .number(Double($0.freezes.count)) }
       },
-      ExpectedMetric(name: "latency", kind: .time) { latency($0, \.meanLatency) },
-      ExpectedMetric(name: "max_latency", kind: .time) {
+      ExpectedMetric(name: "latency", kind: .time, needsDecoding: true) {
+        latency($0, \.meanLatency)
+      },
+      ExpectedMetric(name: "max_latency", kind: .time, needsDecoding: true) {
         latency($0) { $0.meanLatency == nil ? nil : Double($0.greatestLatency) }
       },
     ]

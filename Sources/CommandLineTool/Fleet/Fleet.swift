@@ -38,6 +38,10 @@ actor Fleet {
   private var rows: [String: String] = [:]
   /// What is being done about each camera of the cluster, by its name.
   private var changes: [String: Task<Void, Never>] = [:]
+  /// Why cameras of the cluster could not begin, by their names.
+  private var failures: [String: RepeatedFailure] = [:]
+  /// Why there is no cluster so far.
+  private var absence = RepeatedFailure()
   private let live = LivePage()
   private var page: (at: ListenAddress, Page)?
   private let metrics = MetricsPage()
@@ -202,7 +206,8 @@ actor Fleet {
 
   /// What went wrong for good.
   private var failure: ExitStatus {
-    if clusterFailed { return .cannotOpen }
+    // Who has never reached the cluster has received nothing.
+    if clusterFailed || cluster?.member.wasReached == false { return .cannotOpen }
     // One that does not end has an output that is not whole.
     guard (cameras + stuck).areOver else { return .outputFailed }
     // A camera that is down when the fleet is stopped is not a failure of the fleet.
@@ -260,8 +265,9 @@ actor Fleet {
       // All that is read can have mistakes, and nothing changes before.
       var plan: FleetPlan?
       if let path {
-        plan = try await FleetReading.of(path) { () throws(FleetFile.Fault) in
-          try FleetPlan(at: path)
+        plan = try await FleetReading.of(path) {
+          [isWatched = monitor != nil] () throws(FleetFile.Fault) in
+          try FleetPlan(at: path, isWatched: isWatched)
         }
       }
       let known = try await rowsReadAgain()
@@ -314,6 +320,9 @@ actor Fleet {
   private func follow(_ event: ClusterMember.Event) {
     switch event {
     case .remark(let words): StandardError.say(words)
+    case .unreached(let reason):
+      guard absence.note(reason, at: .now) != nil else { return }
+      StandardError.say(.error("no camera is received until NATS is reached: \(reason)"))
     case .failed(let error):
       StandardError.say(.error("\(error); the cameras of the cluster are left to others"))
       clusterFailed = true
@@ -325,6 +334,7 @@ actor Fleet {
     case .end(let name, let ended):
       StandardError.say("\(name): it is left to other machines")
       rows[name] = nil
+      failures[name] = nil
       change(name) {
         await $0.replace(name, by: nil)
         ended()
@@ -342,9 +352,13 @@ actor Fleet {
         try FleetCluster.camera(name, row, isShown: isShown)
       }
       guard rows[name] == row else { return }
+      failures[name] = nil
       await replace(name, by: camera)
     } catch {
-      StandardError.say(.error("\("\(error)".printable); it is tried again"))
+      let words = "\(error)".printable
+      if let words = failures[name, default: RepeatedFailure()].words(on: words, at: .now) {
+        StandardError.say(.error(words))
+      }
       Task(executorPreference: CommandLineTool.tasks) {
         try? await Task.sleep(for: Self.rowPause)
         await self.beginAgain(name, of: row)

@@ -12,6 +12,9 @@ final class FleetCamera: Sendable {
   private let metrics: MetricsPage
   private let watched: MonitoredStream?
   private let state = Mutex(State())
+  private let failures = RunFailures()
+  /// Why what it has written before could not be kept, by its path.
+  private let losses = Mutex<[String: RepeatedFailure]>([:])
   /// What it opens may take its time, and must not hold up the others.
   private let tasks = TaskQueue(label: "rtp-recv.camera")
   /// How long after a run that failed the next one begins, at first.
@@ -57,7 +60,9 @@ final class FleetCamera: Sendable {
       let status = await StandardError.$speaker.withValue(plan.name) {
         await CommandLineSecrets.$ofCamera.withValue(plan.secrets) {
           await RecordingOptions.$firstShare.withValue(plan.firstShare) {
-            await runs(after: delay, behind: former)
+            await RunFailures.$ofCamera.withValue(failures) {
+              await runs(after: delay, behind: former)
+            }
           }
         }
       }
@@ -115,7 +120,11 @@ final class FleetCamera: Sendable {
       do throws(CannotWrite) {
         try FormerFile.keep(path)
       } catch {
-        StandardError.say(.warning("\(error)"))
+        let words = "\(error)"
+        let count = losses.withLock { losses in
+          losses[path, default: RepeatedFailure()].note(words, at: .now)
+        }
+        if count != nil { StandardError.say(.warning(words)) }
       }
     }
   }
@@ -132,7 +141,7 @@ final class FleetCamera: Sendable {
         return nil
       }
     } catch {
-      StandardError.say(.error(RTPRecv.explanation(of: error) + "; it is tried again"))
+      RunFailures.say(RTPRecv.explanation(of: error))
       return .failed
     }
   }

@@ -44,8 +44,8 @@ struct FleetCommand: AsyncParsableCommand {
       With --cluster, any number of machines divide the cameras among themselves. Whoever has FILE \
       says which cameras there are; the others need none. A machine that dies is followed by \
       others within seconds, and a new one takes its share. While NATS is away, all go on with what \
-      they have. On a machine without FILE, SIGHUP has it look again at what its cameras read, such \
-      as passwords.
+      they have; a machine that has not reached it yet receives nothing. On a machine without FILE, \
+      SIGHUP has it look again at what its cameras read, such as passwords.
       """)
 
   @Argument(help: ArgumentHelp("The file of the cameras.", valueName: "file"), completion: .file())
@@ -107,7 +107,10 @@ struct FleetCommand: AsyncParsableCommand {
     do {
       plan =
         if let path {
-          try await FleetReading.of(path) { () throws(FleetFile.Fault) in try FleetPlan(at: path) }
+          try await FleetReading.of(path) {
+            [isWatched = monitor != nil] () throws(FleetFile.Fault) in
+            try FleetPlan(at: path, isWatched: isWatched)
+          }
         } else { nil }
       members = try cluster.map { url throws(JetStreamError) in
         try FleetCluster(url, capacity: capacity)

@@ -48,13 +48,15 @@ struct FleetPlan: Sendable {
   let page: ListenAddress?
   let warnings: [String]
 
-  /// Reads the file at `path`.
-  init(at path: String) throws(FleetFile.Fault) {
-    try self.init(FleetFile(at: path), path: path)
+  /// Reads the file at `path`; `isWatched` says that the cameras are on a monitor.
+  init(at path: String, isWatched: Bool = false) throws(FleetFile.Fault) {
+    try self.init(FleetFile(at: path), path: path, isWatched: isWatched)
   }
 
   /// Checks what `file` says, which is called `path` in messages.
-  init(_ file: FleetFile, path: String, isShown: Bool = false) throws(FleetFile.Fault) {
+  init(
+    _ file: FleetFile, path: String, isShown: Bool = false, isWatched: Bool = false
+  ) throws(FleetFile.Fault) {
     var cameras: [Camera] = []
     var warnings: [String] = []
     /// The cameras that write files, and what is read.
@@ -107,6 +109,10 @@ struct FleetPlan: Sendable {
       // What is no URL is a file, unless the transport is named.
       if source.kind == .missing, command.transport == nil, !source.path.contains("://") {
         warn("camera '\(entry.name)': there is no file \(source.path)")
+      }
+      // The page has the metrics too.
+      if command.leavesNothing, !isWatched, file.page == nil {
+        warn("camera '\(entry.name)' writes nothing; it has no output, stats or capture")
       }
       cameras.append(
         Camera(

@@ -7,15 +7,20 @@ import Glibc
 public enum OutputError: OutputFault, Hashable {
   /// `errno` of opening the file, pipe or device.
   case cannotOpen(path: String, errno: Int32)
+  /// The file is being written already, by another program or by this one.
+  case inUse
   /// The pictures changed and the output cannot continue in another file.
   case formatChanged(from: RawFrame.Geometry, to: RawFrame.Geometry)
   /// The named pipe never had a reader.
   case noReader
   /// The reading end of the pipe was closed.
   case readerGone
-  /// A full disk, a quota, a failing device: `errno` of the write. A file was truncated to its last
-  /// whole frame or access unit.
+  /// A full disk, a quota, a failing device: `errno` of the write.
   case writeFailed(errno: Int32)
+  /// The same of a file, which was truncated to its last whole frame or access unit.
+  case fileBrokeOff(errno: Int32)
+  /// The same of a picture's own file, of which nothing is left.
+  case pictureLeftOut(path: String, errno: Int32)
   /// The reader did not take the rest of a frame before the deadline.
   case readerTooSlow
   /// The disk did not store the rest before the deadline.
@@ -38,10 +43,11 @@ public enum OutputError: OutputFault, Hashable {
   public var name: String {
     switch self {
     case .cannotOpen: "cannot_open"
+    case .inUse: "in_use"
     case .formatChanged: "format_changed"
     case .noReader: "no_reader"
     case .readerGone: "reader_gone"
-    case .writeFailed: "write_failed"
+    case .writeFailed, .fileBrokeOff, .pictureLeftOut: "write_failed"
     case .readerTooSlow: "reader_too_slow"
     case .diskTooSlow: "disk_too_slow"
     case .unsupportedPixelFormat: "unsupported_pixel_format"
@@ -59,8 +65,9 @@ public enum OutputError: OutputFault, Hashable {
     case .readerGone: .readerGone
     case .noIntactPicture: .nothingIntact
     case .formatChanged, .soundChanged: .formatChanged
-    case .cannotOpen, .noReader, .writeFailed, .readerTooSlow, .diskTooSlow,
-      .unsupportedPixelFormat, .wrongCodec, .cannotConvert, .noSoundDecoder, .failed:
+    case .cannotOpen, .inUse, .noReader, .writeFailed, .fileBrokeOff, .pictureLeftOut,
+      .readerTooSlow, .diskTooSlow, .unsupportedPixelFormat, .wrongCodec, .cannotConvert,
+      .noSoundDecoder, .failed:
       .cannotWrite
     }
   }
@@ -75,10 +82,16 @@ public enum OutputError: OutputFault, Hashable {
     case .cannotOpen(let path, let number):
       "\(output) cannot be opened: "
         + WriteFailure.cannotOpen(errno: number).reason(opening: path)
+    case .inUse:
+      "\(output) is being written by another program; choose another name"
     case .noReader:
       "nobody has opened \(output) to read it"
     case .writeFailed(let number):
-      "\(output) cannot be written: \(Self.reason(number)); a file ends on its last whole frame"
+      "\(output) cannot be written: \(Self.reason(number))"
+    case .fileBrokeOff(let number):
+      "\(output) cannot be written: \(Self.reason(number)); the file ends on its last whole frame"
+    case .pictureLeftOut(let path, let number):
+      "\(path) cannot be written: \(Self.reason(number)); this picture is left out"
     case .readerTooSlow:
       "the reader of \(output) did not take the last frame in time"
     case .diskTooSlow:

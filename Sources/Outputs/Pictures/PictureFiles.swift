@@ -25,6 +25,10 @@ final class PictureFiles: OutputDestination {
   private let deadline: WriteDeadline
   private let encoder: any PictureEncoder
   private var schedule: PictureSchedule
+  /// How many pictures the clock of a live stream may call for; a recording's is what it is.
+  private var allowance: FileAllowance?
+  /// Whether it was said that they are too many.
+  private var hasNotedHaste = false
   /// `nil` for a descriptor.
   private let names: NamePattern?
   private let isSingle: Bool
@@ -56,6 +60,7 @@ final class PictureFiles: OutputDestination {
     let interval = configuration.pictures.interval
     self.encoder = encoder
     schedule = PictureSchedule(every: interval)
+    if configuration.wallClock.isLive { allowance = interval.map { FileAllowance(every: $0) } }
     switch configuration.target {
     case .descriptor:
       names = nil
@@ -120,9 +125,7 @@ final class PictureFiles: OutputDestination {
     defer { noteDeleted() }
     for case .frame(let frame) in items {
       seen += 1
-      guard !isComplete, configuration.pictures.takesDamaged || frame.condition == .intact,
-        schedule.takes(frame.time)
-      else {
+      guard takes(frame) else {
         progress.skipped += 1
         continue
       }
@@ -146,6 +149,24 @@ final class PictureFiles: OutputDestination {
       progress.bytes += picture.readableBytes
       lookForOldPictures()
     }
+  }
+
+  /// Whether `frame` becomes a picture.
+  private func takes(_ frame: RawFrame) -> Bool {
+    guard !isComplete, configuration.pictures.takesDamaged || frame.condition == .intact else {
+      return false
+    }
+    var next = schedule
+    guard next.takes(frame.time) else { return false }
+    // One that is too early stays due.
+    guard allowance?.allowsFile(at: frame.lastArrival) ?? true else {
+      if !hasNotedHaste { progress.events.append(.picturesTooOften) }
+      hasNotedHaste = true
+      return false
+    }
+    allowance?.noteFile(at: frame.lastArrival)
+    schedule = next
+    return true
   }
 
   private func lookForOldPictures() {
@@ -175,30 +196,37 @@ final class PictureFiles: OutputDestination {
   private func note(_ error: OutputError) {
     failure = failure ?? error
     if !isFailing {
-      progress.events.append(.fileFailed(path: configuration.target.path ?? "", error))
+      // Of many, the message says which one is missing.
+      let path: String? =
+        if case .cannotOpen(let path, _) = error { path } else { configuration.target.path }
+      progress.events.append(.fileFailed(path: path ?? "", error))
     }
     isFailing = true
   }
 
   private func store(_ picture: ByteBuffer, of frame: RawFrame) throws(OutputError) {
-    if let pipe { return try write(picture, to: pipe) }
+    if let pipe {
+      if let failure = write(picture, to: pipe) { throw OutputError(failure, path: "") }
+      return
+    }
     let path = nextPath(for: frame)
     // Through symbolic links, which stay.
     let (folder, name) = try Self.place(of: path)
     let target = "\(folder)/\(name)"
     let temporary = "\(folder)/.\(name).\(getpid()).part"
-    do {
+    do throws(WriteFailure) {
       // A program of this number may have been killed here, or somebody has put a link there.
       unsafe unlink(temporary)
       let make = { () throws(WriteFailure) in try FileWriter(creating: temporary) }
       let file = if let names { try names.making(path, make) } else { try make() }
-      try write(picture, to: file)
-      if let failure = file.finish() { throw OutputError(failure, path: path) }
-    } catch let failure as WriteFailure {
-      throw OutputError(failure, path: path)
+      if let failure = write(picture, to: file) ?? file.finish() {
+        unsafe unlink(temporary)
+        throw failure
+      }
+    } catch .failed(let number) {
+      throw .pictureLeftOut(path: path, errno: number)
     } catch {
-      unsafe unlink(temporary)
-      throw error as? OutputError ?? .failed(reason: "\(error)")
+      throw OutputError(error, path: path)
     }
     // The newest picture stays, whatever the rules say.
     retention?.note(open: path)
@@ -210,11 +238,8 @@ final class PictureFiles: OutputDestination {
     progress.files.append(path)
   }
 
-  private func write(_ picture: ByteBuffer, to file: FileWriter) throws(OutputError) {
-    let failure = unsafe picture.withUnsafeReadableBytes {
-      unsafe file.write($0, until: deadline).failure
-    }
-    if let failure { throw OutputError(failure, path: "") }
+  private func write(_ picture: ByteBuffer, to file: FileWriter) -> WriteFailure? {
+    unsafe picture.withUnsafeReadableBytes { unsafe file.write($0, until: deadline).failure }
   }
 
   /// The path of the next picture; one that says the time is used once.

@@ -45,7 +45,7 @@ public struct FileStatistics: Counted, Hashable {
       deleted += UInt64(clamping: count)
       deletedBytes += UInt64(clamping: bytes)
     case .continued, .soundLeftOut, .soundConverted, .keyPicturesRare, .clockRunsWrong,
-      .changesTooOften, .filesNotDeleted, .noRoomForFiles, .reached, .refused:
+      .changesTooOften, .picturesTooOften, .filesNotDeleted, .noRoomForFiles, .reached, .refused:
       break
     }
   }

@@ -19,6 +19,8 @@ public enum OutputEvent: Sendable, Hashable {
   case clockRunsWrong(pace: Double, clockRate: UInt32)
   /// The stream changes so often that parts of it are in no file.
   case changesTooOften
+  /// The sender's clock calls for more pictures than time does, so that some are left out.
+  case picturesTooOften
   /// Old files were deleted.
   case filesDeleted(count: Int, bytes: Int64)
   /// `errno` of old files that could not be deleted.

@@ -28,8 +28,9 @@ extension DeclaredOption {
   static let stream = DeclaredOption(
     "stream", valueName: "n",
     help: """
-      The stream of a server or of FILE.sdp to play, or the profile of an onvif:// camera, counted \
-      from 0 as --list shows them; by default the first video.
+      The stream of a server or of FILE.sdp to play alone, a video without its sound, or the \
+      profile of an onvif:// camera, counted from 0 as --list shows them; by default the first \
+      video, with sound.
       """,
     in: .rtsp, takesDashes: true,
     read: { text -> Int? in

@@ -13,6 +13,8 @@ final class RTSPConnection: ChannelInboundHandler {
 
   /// What the owner is told; all are called on the event loop.
   struct Owner {
+    /// Where it leads is known, and no request has left by it; the owner may close it.
+    var reached: (SocketAddress?) -> Void
     var opened: (Instant) -> Void
     var element: (consuming RTSPElement, Instant) -> Void
     /// All elements of a read have been reported.
@@ -100,6 +102,8 @@ final class RTSPConnection: ChannelInboundHandler {
   }
 
   private func connected(_ channel: any Channel, _ tls: TLSContext?) {
+    if case .connecting = phase { owner?.reached(channel.remoteAddress) }
+    // The owner may have closed it, before or just now.
     guard case .connecting = phase, owner != nil else { return channel.close(promise: nil) }
     do {
       let pipeline = channel.pipeline.syncOperations

@@ -135,6 +135,9 @@ final class RTSPReceiver: PacketReceiver {
       self.description = description
       self.selected = selected
       self.tracks = tracks
+      count.leavesSoundOut =
+        configuration.selection != .everything
+        && selected.map { description.hasSound(besideVideo: $0) } ?? false
       protect()
     case .openPorts(let media, let ports): open(ports, forMedia: media)
     case .expectMedia(let media, let server): expect(server, forMedia: media)
@@ -188,11 +191,14 @@ final class RTSPReceiver: PacketReceiver {
       TCPConnector(host: url.host, port: url.port, sockets: sockets, eventLoop: eventLoop),
       through: tunnel,
       for: RTSPConnection.Owner(
+        reached: { address in
+          self.session.connectionReached(
+            isInside: address?.ipAddress.map(ServerURL.isConfined) ?? false)
+          self.act()
+        },
         opened: { now in
           self.count.localAddress = self.connection?.addresses?.local.endpoint
-          let remote = self.connection?.addresses?.remote.ipAddress
-          self.session.connectionOpened(
-            isInside: remote.map(ServerURL.isConfined) ?? false, at: now)
+          self.session.connectionOpened(at: now)
           self.act()
         },
         element: { self.receive($0, at: $1) },

@@ -7,8 +7,9 @@ extension RTSPSession {
     /// Open a connection to the server of `url`, after closing an open one once everything written
     /// to it has been sent, and a tunnel in it if there are requests for one. This happens at the
     /// start, after a redirect, and when a server closes the connection too early.
-    /// ``connectionOpened(at:)``, ``connectionFailed(at:)`` or ``tunnelChallenged(_:at:)`` follows;
-    /// nothing more may be reported of the old connection.
+    /// ``connectionReached(isInside:)`` follows before any request is written, and then
+    /// ``connectionOpened(at:)``, ``connectionFailed(at:)`` or ``tunnelChallenged(_:at:)``; nothing
+    /// more may be reported of the old connection.
     case connect(ServerURL, through: HTTPTunnelRequests? = nil)
     /// Write a request; its headers are complete except for Content-Length.
     case request(RTSPRequest)

@@ -5,6 +5,8 @@ internal import RTPWire
 extension RTSPSession {
   /// What holds for one connection; ``connect(_:at:)`` replaces it.
   struct OnConnection: Sendable {
+    /// Whether it leads to this machine or its link.
+    var isInside = false
     /// What was tried to log in to the HTTP that carries the session.
     ///
     /// A server closes the connection with its challenge, so the next one takes this over.

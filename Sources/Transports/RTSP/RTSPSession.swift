@@ -86,14 +86,22 @@ struct RTSPSession: Sendable {
 
   // MARK: What happened
 
-  /// The connection is open; `isInside` says that it leads to this machine or its link
-  /// (``ServerURL/isConfined(_:)``), to which no distant server may redirect, not even by a name.
-  mutating func connectionOpened(isInside: Bool = false, at now: Instant) {
+  /// Where the connection leads is known, and no request has left by it, not even that of a tunnel.
+  ///
+  /// `isInside` says that it leads to this machine or its link (``ServerURL/isConfined(_:)``), to
+  /// which no distant server may redirect, not even by a name.
+  mutating func connectionReached(isInside: Bool) {
     guard case .connecting = phase else { return }
     if beganInside == false, isInside {
       return end(.failed(.redirectRefused(to: url.description)))
     }
-    beganInside = beganInside ?? isInside
+    connection.isInside = isInside
+  }
+
+  /// The connection is open, and the tunnel in it, if there is one.
+  mutating func connectionOpened(at now: Instant) {
+    guard case .connecting = phase else { return }
+    beganInside = beganInside ?? connection.isInside
     phase = .settingUp
     if server.hasAskedOptions { describe(at: now) } else { askOptions(at: now) }
   }

@@ -91,6 +91,7 @@ public struct SessionDescription: Sendable, Hashable {
     case emptyFormatParameters
     /// `a=fmtp` for a payload type of another section.
     case formatParametersElsewhere(payloadType: UInt8)
+    /// `a=fmtp` with more parameters, or more bytes, than are read; the others are ignored.
     case tooManyFormatParameters
     /// A line other than a letter, an equals sign and a value.
     case invalidLine
@@ -150,8 +151,10 @@ public struct SessionDescription: Sendable, Hashable {
   static let maximumSources = 64
   /// `a=crypto` lines per section; a sender writes one per suite.
   static let maximumCryptos = 16
-  /// Parameters per `a=fmtp`; video formats define about 30 at most.
+  /// Parameters per `a=fmtp`, repeated ones too; video formats define about 30 at most.
   static let maximumFormatParameters = 128
+  /// Bytes of the parameters of an `a=fmtp`; the parameter sets of cameras have less than 2 KiB.
+  static let maximumFormatLength = 8 << 10
 }
 
 /// Why bytes are not a usable session description.

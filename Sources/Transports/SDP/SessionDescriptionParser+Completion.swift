@@ -112,12 +112,12 @@ extension SessionDescriptionParser {
   private mutating func parameters(
     of payloadType: UInt8, in section: SessionDescriptionSection
   ) -> [String: String] {
-    if let own = section.parameters[payloadType] { return pairs(own) }
+    if let own = section.parameters[payloadType] { return own }
     // Some cameras put the video's line at the end of the audio's section.
     for other in sections where other.encodings[payloadType] == nil {
       guard let parameters = other.parameters[payloadType] else { continue }
       note(.formatParametersElsewhere(payloadType: payloadType))
-      return pairs(parameters)
+      return parameters
     }
     // Hikvision cameras give the parameters of their sound another number: rtpmap:104, fmtp:97.
     if section.encodings.count == 1, section.encodings[payloadType] != nil,
@@ -125,25 +125,9 @@ extension SessionDescriptionParser {
       sections.allSatisfy({ $0.encodings[number] == nil })
     {
       note(.formatParametersElsewhere(payloadType: payloadType))
-      return pairs(parameters)
+      return parameters
     }
     return [:]
-  }
-
-  private mutating func pairs(_ text: String) -> [String: String] {
-    var pairs: [String: String] = [:]
-    for parameter in text.split(separator: ";") {
-      guard pairs.count < SessionDescription.maximumFormatParameters else {
-        note(.tooManyFormatParameters)
-        break
-      }
-      // Base64 ends in equals signs, so only the first one separates.
-      let parts = parameter.split(
-        separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-      guard let key = parts.first?.trimmed.lowercased(), !key.isEmpty else { continue }
-      pairs[key] = parts.count == 2 ? parts[1].trimmed : ""
-    }
-    return pairs
   }
 }
 

@@ -146,8 +146,34 @@ struct SessionDescriptionParser {
     }
     // Ubiquiti cameras write just 'a=fmtp:96'.
     guard words.count == 2 else { return note(.emptyFormatParameters) }
-    let parameters = String(words[1])
-    withSection { $0.parameters[payloadType] = $0.parameters[payloadType] ?? parameters }
+    // The first line counts.
+    guard sections.last?.parameters[payloadType] == nil else { return }
+    let parameters = pairs(words[1])
+    withSection { $0.parameters[payloadType] = parameters }
+  }
+
+  /// The parameters in the text of an `a=fmtp`, as far as its limits allow.
+  private mutating func pairs(_ text: Substring) -> [String: String] {
+    var bytes = text.utf8.prefix(SessionDescription.maximumFormatLength + 1)
+    if bytes.count > SessionDescription.maximumFormatLength {
+      note(.tooManyFormatParameters)
+      // A part of a parameter is none.
+      bytes = bytes[..<(bytes.lastIndex(of: UInt8(ascii: ";")) ?? bytes.startIndex)]
+    }
+    let limit = SessionDescription.maximumFormatParameters
+    // What is behind the last one that counts is not split; whoever repeats a key gains nothing.
+    let parameters = bytes.split(separator: UInt8(ascii: ";"), maxSplits: limit)
+    if parameters.count > limit { note(.tooManyFormatParameters) }
+    var pairs: [String: String] = [:]
+    for parameter in parameters.prefix(limit) {
+      // Base64 ends in equals signs, so only the first one separates.
+      let parts = parameter.split(
+        separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false
+      ).map { Substring($0).trimmed }
+      guard let key = parts.first?.lowercased(), !key.isEmpty else { continue }
+      pairs[key] = parts.count == 2 ? parts[1] : ""
+    }
+    return pairs
   }
 
   /// `<payload type or *> <message> [<parameter>]` (RFC 4585 §4.2, RFC 5104 §7.1).

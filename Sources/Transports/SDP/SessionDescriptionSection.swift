@@ -5,8 +5,8 @@ struct SessionDescriptionSection {
   /// `nil` if the section is ignored.
   var media: SessionDescription.Media?
   var encodings: [UInt8: RTPMap] = [:]
-  /// The text after the payload type in `a=fmtp`; parsed only for the chosen type.
-  var parameters: [UInt8: String] = [:]
+  /// What `a=fmtp` says of a payload type; not kept as text, since other sections may use it too.
+  var parameters: [UInt8: [String: String]] = [:]
   /// The content of `a=rtcp-fb` (RFC 4585 §4.2) by payload type; `nil` means all types.
   var feedback: [UInt8?: Set<FeedbackRequest>] = [:]
   var acceptsReducedSize = false

@@ -17,7 +17,8 @@ extension TransportHint {
     TransportHint(.silence) { situation in
       let sent = situation.counters.hellosSent
       guard sent > 0 else { return nil }
-      return "said hello \(sent.times): check host, port, firewall and --hello"
+      return "said hello \(sent.times): check host, port, firewall and --hello; "
+        + "the sender may still serve another client"
     },
   ]
 }

@@ -119,6 +119,7 @@ extension TransportKind {
         ? .listener(listenings[0]) : .listeners(listenings, required: required),
       sockets: options.sockets,
       descriptions: (tracks + sharing).map { session.media[$0].description },
+      leavesSoundOut: choice.number != nil && session.hasSound(besideVideo: chosen),
       on: eventLoop)
     guard options.srtp.keys.isEmpty, session.media[chosen].isProtected else { return transport }
     try options.repair.checkProtection(of: source)

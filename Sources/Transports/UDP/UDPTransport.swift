@@ -82,6 +82,7 @@ public final class UDPTransport: RTPTransport {
   let role: Role
   private let sockets: SocketConfiguration
   private let descriptions: [MediaDescription]
+  private let leavesSoundOut: Bool
   private let state: NIOLoopBoundBox<State>
 
   private enum State {
@@ -92,14 +93,16 @@ public final class UDPTransport: RTPTransport {
   }
 
   /// Opens nothing yet; `descriptions`, such as those of an SDP file, go to the sink before any
-  /// packet.
+  /// packet, and `leavesSoundOut` says that the file has sound which is not among them.
   public init(
     role: Role, sockets: SocketConfiguration = SocketConfiguration(),
-    descriptions: [MediaDescription] = [], on eventLoop: any EventLoop
+    descriptions: [MediaDescription] = [], leavesSoundOut: Bool = false,
+    on eventLoop: any EventLoop
   ) {
     self.role = role
     self.sockets = sockets
     self.descriptions = descriptions
+    self.leavesSoundOut = leavesSoundOut
     self.eventLoop = eventLoop
     state = .makeBoxSendingValue(.idle, eventLoop: eventLoop)
   }
@@ -174,7 +177,9 @@ public final class UDPTransport: RTPTransport {
       case .idle, .opening: return TransportCounters()
       }
     }.get()
-    return counters ?? TransportCounters()
+    var known = counters ?? TransportCounters()
+    known.leavesSoundOut = leavesSoundOut
+    return known
   }
 
   public func close() {

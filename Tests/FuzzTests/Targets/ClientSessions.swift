@@ -123,7 +123,8 @@ private struct HostileServer {
         if choices.byte() & 7 == 7 {
           session.connectionFailed(at: now)
         } else {
-          session.connectionOpened(isInside: choices.flag(), at: now)
+          session.connectionReached(isInside: choices.flag())
+          session.connectionOpened(at: now)
         }
       case .request(let request):
         requests += 1

@@ -231,6 +231,25 @@ import Testing
     }
   }
 
+  /// Films that are lists of other files: of HLS, and of FFmpeg.
+  static let playlists = [
+    "#EXTM3U\n#EXT-X-TARGETDURATION:10\n#EXTINF:1.0,\nsecret.ts\n#EXT-X-ENDLIST\n",
+    "ffconcat version 1.0\nfile secret.ts\n",
+  ]
+
+  @Test(arguments: playlists) func aFilmThatIsAPlaylistShowsNoOtherFile(text: String) throws {
+    let folder = try TemporaryFolder()
+    try FFmpeg.makeClip(folder.url("secret.ts"), frames: 30, Self.h264)
+    let film = folder.url("film.mp4")
+    try Data(text.utf8).write(to: film)
+    let refusal = SendError.cannotOpen(
+      path: film.path, reason: "it is a playlist, or of a format that is not sent")
+    #expect(throws: refusal) { try read(film) }
+    #expect(throws: refusal) { try SourceRecipe.duration(ofFile: film.path) }
+    #expect(throws: refusal) { try FileSurvey(ofFile: film.path, framesPerSecond: nil) }
+    #expect(throws: refusal) { try SoundFileSource(path: film.path, clockDeviation: 0) }
+  }
+
   /// Files that break off or are damaged give what can be read, or an error, and always an end.
   @Test(arguments: ["h264", "h265", "mp4", "ts", "mkv"])
   func damagedFilesComeToAnEnd(ending: String) async throws {

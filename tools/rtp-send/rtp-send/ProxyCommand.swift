@@ -101,6 +101,7 @@ struct ProxyCommand: AsyncParsableCommand {
       let (signals, signal) = AsyncStream<Void>.makeStream()
       let termination = TerminationSignals { signal.finish() }
       defer { termination.cancel() }
+      DescriptorLimit.raise()
       let proxy = try await Proxy.start(configuration)
       try OutputError.write("listening on \(proxy.localAddress.hostAndPort)\n", to: "-")
       for await _ in signals {}

@@ -18,7 +18,7 @@ struct RTPSendCommand: AsyncParsableCommand {
       SOURCE is what is sent, H.264 or H.265:
         FILE                   an elementary stream (.h264 .264 .h265 .265 .hevc), or
                                the video of any file that libavformat reads (.mp4
-                               .mkv .ts …)
+                               .mkv .ts …), but of no playlist
         FILE --follow          a file that is still being written: Annex B, MP4 in
                                fragments, or MP4 without its index. What comes is
                                sent at once, from the newest key picture on. Then
@@ -204,7 +204,9 @@ struct RTPSendCommand: AsyncParsableCommand {
 
   private static func complain<Command: ParsableCommand>(_ words: String, _ type: Command.Type) {
     let name = type.configuration.commandName ?? ""
-    Session.complain("\(words)\n'\(name) --help' lists the options.")
+    // ArgumentParser lists the values of an option in lines of their own.
+    let lines = words.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+    Session.complain(lines + ["'\(name) --help' lists the options."])
   }
 
   mutating func validate() throws {

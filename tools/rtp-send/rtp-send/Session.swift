@@ -254,9 +254,16 @@ struct Session {
     Self.complain(line)
   }
 
-  /// Writes to standard error; if that is closed, sending continues.
-  static func complain(_ line: String) {
-    try? FileHandle.standardError.write(contentsOf: Data("rtp-send: \(line)\n".utf8))
+  /// Writes a line to standard error; if that is closed, sending continues.
+  ///
+  /// Names of files are among the words, and whoever may write to a folder chooses them: no such
+  /// name controls the terminal, or begins a line of its own.
+  static func complain(_ line: String) { complain([line]) }
+
+  /// The same for several lines, the first of which says who writes.
+  static func complain(_ lines: [String]) {
+    let text = "rtp-send: " + lines.map(\.withoutControls).joined(separator: "\n") + "\n"
+    try? FileHandle.standardError.write(contentsOf: Data(text.utf8))
   }
 }
 

@@ -52,6 +52,8 @@ final class MediaRelay {
     driver.isReady = true
   }
 
+  /// When the last datagram came, from either side.
+  var lastHeard: Instant { driver.lastHeard }
   var nearPort: Int { near[0].port }
   var farPort: Int { far[0].port }
 

@@ -13,6 +13,20 @@ public final class Proxy: Sendable {
     public var seed: UInt64 = 0
     /// Takes what the networks decide about each packet; called on the event loop.
     public var onVerdicts: (@Sendable ([Verdict]) -> Void)?
+    /// What clients of RTSP may have at most.
+    var limits = Limits()
+
+    struct Limits: Sendable, Hashable {
+      /// All of them; more are refused, so that nobody can take all descriptors.
+      var clients = 256
+      /// Those of one address, so that nobody alone can keep all others out.
+      var clientsOfOneAddress = 128
+      /// Their tracks over UDP, each of which has four sockets.
+      var tracksOfOneAddress = 128
+      /// How long nothing may come from either side: a client that is there says something within
+      /// a minute (RFC 2326 §12.37).
+      var silence = TimeAmount.minutes(2)
+    }
 
     public init(listening: Endpoint, target: Endpoint) {
       self.listening = listening

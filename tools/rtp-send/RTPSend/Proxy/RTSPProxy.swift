@@ -3,9 +3,6 @@ import NIOPosix
 
 /// Listens for RTSP clients, each of which gets a connection to the server of its own.
 final class RTSPProxy: ProxyService {
-  /// More are refused, so that nobody can take all descriptors.
-  private static let mostClients = 256
-
   private let listener: any Channel
   private let paths: ProxyPaths
   private var relays: [ObjectIdentifier: RTSPRelay] = [:]
@@ -47,9 +44,17 @@ final class RTSPProxy: ProxyService {
   }
 
   private func admit(_ client: any Channel, _ target: SocketAddress) {
-    guard !isOver, relays.count < Self.mostClients else { return client.close(promise: nil) }
-    let relay = RTSPRelay(client, to: target, paths)
+    let limits = paths.configuration.limits
+    let host = client.remoteAddress?.ipAddress ?? ""
+    guard !isOver, relays.count < limits.clients,
+      relays.values.count(where: { $0.host == host }) < limits.clientsOfOneAddress
+    else { return client.close(promise: nil) }
+    let relay = RTSPRelay(client, of: host, to: target, paths)
     relays[ObjectIdentifier(relay)] = relay
+    relay.mayOpenTrack = { [weak self] in
+      let taken = self?.relays.values.reduce(0) { $0 + ($1.host == host ? $1.openTracks : 0) }
+      return taken ?? 0 < limits.tracksOfOneAddress
+    }
     relay.onEnd = { [weak self] relay in self?.relays[ObjectIdentifier(relay)] = nil }
     relay.begin()
   }

@@ -1,3 +1,4 @@
+import BlockingIO
 import Impairment
 import NIOCore
 import NIOPosix
@@ -15,6 +16,10 @@ final class RTSPRelay {
   private static let longestFarewell = TimeAmount.seconds(60)
 
   var onEnd: (RTSPRelay) -> Void = { _ in }
+  /// Whether its host may have another track over UDP.
+  var mayOpenTrack: () -> Bool = { true }
+  /// Where the client is.
+  let host: String
 
   private let client: any Channel
   private let target: SocketAddress
@@ -36,9 +41,15 @@ final class RTSPRelay {
   /// A SETUP waits for sockets, and what the client sent behind it waits too.
   private var isOpening = false
   private var isOver = false
+  /// When the last bytes came in one of the connections.
+  private var lastHeard = Instant.now
+  private var silence: Scheduled<Void>?
 
-  init(_ client: any Channel, to target: SocketAddress, _ paths: ProxyPaths) {
+  init(
+    _ client: any Channel, of host: String, to target: SocketAddress, _ paths: ProxyPaths
+  ) {
     self.client = client
+    self.host = host
     self.target = target
     self.paths = paths
     let address = client.remoteAddress ?? target
@@ -50,8 +61,12 @@ final class RTSPRelay {
       proxy: client.localAddress?.hostAndPort ?? "")
   }
 
+  /// Those that have sockets, or are about to.
+  var openTracks: Int { tracks.count + setups.count + (isOpening ? 1 : 0) }
+
   /// Connects to the server; then both sides are read.
   func begin() {
+    endInSilence()
     let loop = paths.loop.nonisolated()
     let relay = NIOLoopBound(self, eventLoop: loop)
     interleaved.send = { [weak self] in self?.write($0) }
@@ -76,6 +91,7 @@ final class RTSPRelay {
     let loop = paths.loop.nonisolated()
     guard !isOver else { return loop.makeSucceededVoidFuture() }
     isOver = true
+    silence?.cancel()
     client.close(promise: nil)
     server?.close(promise: nil)
     let media = Array(tracks.values) + setups.values.map(\.media)
@@ -86,6 +102,17 @@ final class RTSPRelay {
   }
 
   private func finish() { _ = end() }
+
+  /// Ends when nothing has come for long: whoever has gone without a word would keep its sockets.
+  private func endInSilence() {
+    let heard = tracks.values.reduce(lastHeard) { max($0, $1.lastHeard) }
+    let rest = paths.configuration.limits.silence.nanoseconds - heard.nanoseconds(to: .now)
+    guard rest > 0 else { return finish() }
+    silence = paths.loop.scheduleTask(in: .nanoseconds(rest)) { [weak self] in
+      guard let self else { return }
+      endInSilence()
+    }
+  }
 
   private func join(_ server: any Channel) {
     guard !isOver else { return server.close(promise: nil) }
@@ -100,6 +127,7 @@ final class RTSPRelay {
   // MARK: What comes
 
   fileprivate func take(_ bytes: ByteBuffer, _ direction: ProxyPath.Direction) {
+    lastHeard = .now
     pieces[direction]?.append(bytes)
     advance(direction)
   }
@@ -153,7 +181,7 @@ final class RTSPRelay {
     case nil: break
     }
     guard let ports = RTSPRewriting.clientPorts(in: request), let number = request["CSeq"],
-      tracks.count + setups.count < Self.mostTracks, let local = client.localAddress,
+      openTracks < Self.mostTracks, mayOpenTrack(), let local = client.localAddress,
       let upstream = server?.localAddress, let address = client.remoteAddress
     else { return pass(request.bytes, .toServer) }
     isOpening = true

@@ -20,19 +20,9 @@ import NIOCore
   var guessedRate: Double { video.guessedRate }
 
   init(path: String) throws(SendError) {
-    Libav.silence
-    var input: UnsafeMutablePointer<AVFormatContext>?
-    let format = unsafe MediaFile.formatName(ofPath: path).flatMap {
-      unsafe av_find_input_format($0)
-    }
-    var code = unsafe avformat_open_input(&input, MediaFile.url(ofPath: path), format, nil)
-    guard code >= 0, let opened = unsafe input else {
-      throw .cannotOpen(path: path, reason: Libav.reason(code))
-    }
+    let opened = try unsafe Libav.open(path: path, as: MediaFile.formatName(ofPath: path))
     var isOpen = false
-    defer { if !isOpen { unsafe avformat_close_input(&input) } }
-    code = unsafe avformat_find_stream_info(opened, nil)
-    guard code >= 0 else { throw .cannotOpen(path: path, reason: Libav.reason(code)) }
+    defer { if !isOpen { unsafe Libav.close(opened) } }
     streamIndex = unsafe av_find_best_stream(opened, AVMEDIA_TYPE_VIDEO, -1, -1, nil, 0)
     guard streamIndex >= 0, let stream = unsafe opened.pointee.streams[Int(streamIndex)] else {
       let sound = unsafe av_find_best_stream(opened, AVMEDIA_TYPE_AUDIO, -1, -1, nil, 0)
@@ -51,9 +41,9 @@ import NIOCore
   }
 
   deinit {
-    var (packet, input) = unsafe (Optional(packet), Optional(input))
+    var packet = unsafe Optional(packet)
     unsafe av_packet_free(&packet)
-    unsafe avformat_close_input(&input)
+    unsafe Libav.close(input)
   }
 
   func next() throws -> Supply<SourceAccessUnit> {

@@ -17,15 +17,8 @@ enum MediaFile {
 
   /// Looks through the file at `path`, whose elementary stream has no times but this rate.
   static func survey(path: String, framesPerSecond: Double?) throws(SendError) -> FileSurvey {
-    Libav.silence
-    var input: UnsafeMutablePointer<AVFormatContext>?
-    let format = unsafe formatName(ofPath: path).flatMap { unsafe av_find_input_format($0) }
-    var code = unsafe avformat_open_input(&input, url(ofPath: path), format, nil)
-    defer { unsafe avformat_close_input(&input) }
-    if code >= 0 { code = unsafe avformat_find_stream_info(input, nil) }
-    guard code >= 0, let opened = unsafe input else {
-      throw .cannotOpen(path: path, reason: Libav.reason(code))
-    }
+    let opened = try unsafe Libav.open(path: path, as: formatName(ofPath: path))
+    defer { unsafe Libav.close(opened) }
     let name = unsafe opened.pointee.iformat.map { unsafe String(cString: $0.pointee.name) }
     if name == "h264" || name == "hevc" {
       var rate = framesPerSecond ?? 0
@@ -75,15 +68,12 @@ enum MediaFile {
 
   /// From the beginning of what comes first to the end of what ends last, in nanoseconds.
   static func duration(ofPath path: String) throws(SendError) -> Int64 {
-    Libav.silence
-    var input: UnsafeMutablePointer<AVFormatContext>?
-    var code = unsafe avformat_open_input(&input, url(ofPath: path), nil, nil)
-    defer { unsafe avformat_close_input(&input) }
-    if code >= 0 { code = unsafe avformat_find_stream_info(input, nil) }
+    let input = try unsafe Libav.open(path: path)
+    defer { unsafe Libav.close(input) }
     var packet = unsafe av_packet_alloc()
     defer { unsafe av_packet_free(&packet) }
-    guard code >= 0, let input = unsafe input, let packet = unsafe packet else {
-      throw .cannotOpen(path: path, reason: Libav.reason(code))
+    guard let packet = unsafe packet else {
+      throw .cannotOpen(path: path, reason: "out of memory")
     }
     let tracks = [AVMEDIA_TYPE_VIDEO, AVMEDIA_TYPE_AUDIO].map {
       unsafe av_find_best_stream(input, $0, -1, -1, nil, 0)

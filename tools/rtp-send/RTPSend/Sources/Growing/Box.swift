@@ -7,20 +7,8 @@ struct Box {
   /// What follows its header.
   var body: ByteBuffer
 
-  /// The boxes in `bytes`, up to the first that is not whole.
-  static func boxes(in bytes: ByteBuffer) -> [Box] {
-    var (rest, boxes) = (bytes, [Box]())
-    while let header = BoxHeader(rest), header.length <= UInt64(rest.readableBytes) {
-      let length = header.length == 0 ? rest.readableBytes : Int(header.length)
-      guard length >= header.size, var body = rest.readSlice(length: length) else { break }
-      body.moveReaderIndex(forwardBy: header.size)
-      boxes.append(Box(type: header.type, body: body))
-    }
-    return boxes
-  }
-
   /// The first box of `type` inside.
-  func first(_ type: String) -> Box? { Self.boxes(in: body).first { $0.type == type } }
+  func first(_ type: String) -> Box? { Boxes(in: body).first { $0.type == type } }
 
   /// The same, some levels down.
   func first(_ path: [String]) -> Box? {
@@ -31,6 +19,25 @@ struct Box {
   mutating func readVersion() -> (version: UInt8, flags: UInt32)? {
     guard let word = body.readInteger(as: UInt32.self) else { return nil }
     return (UInt8(word >> 24), word & 0xFF_FFFF)
+  }
+}
+
+/// The boxes in some bytes, up to the first that is not whole.
+///
+/// None of them is kept: eight bytes are a box, so that an index can hold millions.
+struct Boxes: Sequence, IteratorProtocol {
+  private var rest: ByteBuffer
+
+  init(in bytes: ByteBuffer) { rest = bytes }
+
+  mutating func next() -> Box? {
+    guard let header = BoxHeader(rest), header.length <= UInt64(rest.readableBytes) else {
+      return nil
+    }
+    let length = header.length == 0 ? rest.readableBytes : Int(header.length)
+    guard length >= header.size, var body = rest.readSlice(length: length) else { return nil }
+    body.moveReaderIndex(forwardBy: header.size)
+    return Box(type: header.type, body: body)
   }
 }
 

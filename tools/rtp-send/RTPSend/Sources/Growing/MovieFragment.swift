@@ -29,7 +29,7 @@ struct MovieFragment: Equatable {
     end = time
     // Data of the first track begins with the fragment, that of others behind the one before.
     var base = start
-    for traf in Box.boxes(in: body) where traf.type == "traf" {
+    for traf in Boxes(in: body) where traf.type == "traf" {
       base = try read(traf, index, moof: start, implicit: base)
     }
   }
@@ -58,7 +58,7 @@ struct MovieFragment: Equatable {
       end = Int64(clamping: time ?? 0)
     }
     var place = base
-    for run in Box.boxes(in: traf.body) where run.type == "trun" {
+    for run in Boxes(in: traf.body) where run.type == "trun" {
       place = try read(run, isVideo: isVideo, base: base, implicit: place, defaults)
     }
     return place

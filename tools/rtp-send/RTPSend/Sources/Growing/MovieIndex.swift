@@ -3,6 +3,9 @@ import NIOCore
 
 /// What a `moov` box says of the track of video (ISO/IEC 14496-12 §8.2, 14496-15 §5.3 and §8.3).
 struct MovieIndex: Equatable {
+  /// More tracks are those of no recording.
+  static let mostTracks = 100
+
   var track: UInt32
   var video: KnownVideo
   /// Ticks a second.
@@ -22,7 +25,9 @@ struct MovieIndex: Equatable {
   /// Reads the content of a `moov` box.
   init(_ body: ByteBuffer) throws(GrowingFault) {
     let moov = Box(type: "moov", body: body)
-    let tracks = Box.boxes(in: body).filter { $0.type == "trak" }
+    let tracks = Array(
+      Boxes(in: body).lazy.filter { $0.type == "trak" }.prefix(Self.mostTracks + 1))
+    guard tracks.count <= Self.mostTracks else { throw .malformed("moov") }
     let kinds = tracks.map { Self.handler(of: $0) }
     hasSound = kinds.contains("soun")
     guard let place = kinds.firstIndex(of: "vide") else { throw .noVideo }
@@ -31,12 +36,12 @@ struct MovieIndex: Equatable {
       let identifier = Self.field(of: &header), let scale = Self.field(of: &media), scale > 0,
       var entries = trak.first(["mdia", "minf", "stbl", "stsd"]), entries.readVersion() != nil,
       entries.body.readInteger(as: UInt32.self) != nil,
-      let entry = Box.boxes(in: entries.body).first
+      let entry = Boxes(in: entries.body).first(where: { _ in true })
     else { throw .malformed("trak") }
     (track, timescale) = (identifier, scale)
     video = try Self.video(entry)
     isFragmented = moov.first("mvex") != nil
-    for var trex in Box.boxes(in: moov.first("mvex")?.body ?? ByteBuffer())
+    for var trex in Boxes(in: moov.first("mvex")?.body ?? ByteBuffer())
     where trex.type == "trex" {
       guard trex.readVersion() != nil, let words = trex.body.words(5), words[0] == track else {
         continue
@@ -66,7 +71,7 @@ struct MovieIndex: Equatable {
         at: entry.body.readerIndex + 78, length: max(0, entry.body.readableBytes - 78))
     else { throw .malformed("stsd") }
     inner = inner.slice()
-    let boxes = Box.boxes(in: inner)
+    let boxes = Boxes(in: inner)
     switch entry.type {
     case "avc1", "avc2", "avc3", "avc4":
       guard let box = boxes.first(where: { $0.type == "avcC" }),

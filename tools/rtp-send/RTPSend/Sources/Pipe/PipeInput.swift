@@ -69,7 +69,6 @@ import NIOCore
   ///
   /// - Throws: ``SendError`` when it makes nothing of them.
   func open() throws(SendError) -> UnsafeMutablePointer<AVFormatContext> {
-    Libav.silence
     let buffer = unsafe av_malloc(Self.bufferLength)?.assumingMemoryBound(to: UInt8.self)
     let opaque = unsafe Unmanaged.passUnretained(self).toOpaque()
     let io = unsafe avio_alloc_context(
@@ -87,28 +86,22 @@ import NIOCore
           return Int32(bytes.count)
         }
       }, nil, nil)
-    var input = unsafe avformat_alloc_context()
+    let input = unsafe avformat_alloc_context()
     unsafe input?.pointee.pb = io
     // What is read for this is sent too, but comes late.
     unsafe input?.pointee.max_analyze_duration = 1_000_000
-    var code = unsafe avformat_open_input(&input, nil, nil, nil)
-    guard code >= 0, let opened = unsafe input else {
+    do throws(SendError) {
+      return try unsafe Libav.open(input, url: nil, name: output.name)
+    } catch {
       unsafe Self.free(io)
-      throw .cannotOpen(path: output.name, reason: Libav.reason(code))
+      throw error
     }
-    code = unsafe avformat_find_stream_info(opened, nil)
-    guard code >= 0 else {
-      unsafe close(opened)
-      throw .cannotOpen(path: output.name, reason: Libav.reason(code))
-    }
-    return unsafe opened
   }
 
   /// Closes what ``open()`` gave.
   func close(_ opened: UnsafeMutablePointer<AVFormatContext>) {
-    var input = unsafe Optional(opened)
     let io = unsafe opened.pointee.pb
-    unsafe avformat_close_input(&input)
+    unsafe Libav.close(opened)
     unsafe Self.free(io)
   }
 
