@@ -15,7 +15,7 @@ package final class FileWriter {
   /// How many bytes a ready pipe takes without blocking (`PIPE_BUF`).
   private static let portion = 4096
   /// How often a file is opened that somebody removes just then.
-  private static let mostAttempts = 10
+  private static let mostAttempts = 3
   /// The longest that a disk may take with a time limit: a busy one needs seconds for what it has
   /// not stored yet.
   package static let longestStoring = Duration.seconds(10)

@@ -227,8 +227,9 @@ final class Session: Sendable {
         for note in output.notes { StandardError.say("\(name): \(note.words)") }
       }
     }
-    if let complaint {
-      StandardError.say(complaint)
+    if let complaint { StandardError.say(complaint) }
+    // The page keeps as much as it has room for, and is told each time.
+    if let complaint = verdict.complaint, !isOfFleet || verdict.status != .done {
       camera?.note(complaint.words, isWarning: true)
     }
     if let remark = verdict.remark, !command.display.quiet { StandardError.say(remark) }
@@ -360,6 +361,7 @@ final class Session: Sendable {
     // News since the last round.
     tell(await receiver.status())
     if let remark = narrator.remarkAtEnd() { line.say(remark) }
+    if let remark = pageNarrator?.remarkAtEnd() { camera?.note(remark.words, isWarning: false) }
     line.clear()
   }
 

@@ -183,7 +183,7 @@ extension Verdict {
     let status = report.status
     guard let stream = status.stream, case .recognizing = stream.phase, stream.lastMedia == nil,
       status.transport.delivered >= fewestOfStream, lastFailure(status, wish) == nil,
-      !stream.unrecognizedPayloadTypes.isEmpty,
+      !stream.unrecognizedPayloadTypes.isEmpty, stream.unrecognizedTypesAreRuledOut,
       wrongType(stream.unrecognizedPayloadTypes, wish) == nil
     else { return nil }
     return unrecognized(stream.unrecognizedPayloadTypes, report, wish)

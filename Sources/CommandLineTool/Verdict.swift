@@ -201,10 +201,11 @@ struct Verdict {
     case .framesReached, .durationReached, .goodbye, .ended, .stopped, .outputsEnded:
       if let words = unusable(report.status, wish) { return (.unrecognizedMedia, words) }
       guard let nothing = whyNothing(report, wish) else { return (.done, nil) }
-      if let words = unknownCodec(report, wish) { return (.unrecognizedMedia, words) }
+      let isStopped = if case .stopped = reason { true } else { false }
+      if !isStopped, let words = unknownCodec(report, wish) { return (.unrecognizedMedia, words) }
       // Who stops a run may not have waited for a key picture. Where some came and none was of use,
       // waiting would not have helped.
-      if case .stopped = reason, !hasUselessKeyPictures(report) { return (.done, nothing) }
+      if isStopped, !hasUselessKeyPictures(report) { return (.done, nothing) }
       return (.noMedia, nothing)
     case .noMedia(let wait):
       if let words = unusable(report.status, wish) ?? unknownCodec(report, wish) {

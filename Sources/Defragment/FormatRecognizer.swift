@@ -28,6 +28,14 @@ public struct FormatRecognizer: Sendable {
     }
   }
 
+  /// Whether payloads of `payloadType` came, and speak against each codec.
+  public func rulesOut(_ payloadType: UInt8) -> Bool {
+    formats.codecs.allSatisfy { codec in
+      let found = evidence[Candidate(payloadType: payloadType, codec: codec)]
+      return found.map { $0.against > 0 && !$0.isConvincing } ?? false
+    }
+  }
+
   /// Looks at the payload of `packet`.
   public mutating func observe(_ packet: RTPPacket) {
     let payload = packet.payload

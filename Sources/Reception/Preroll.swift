@@ -141,6 +141,9 @@ struct Preroll: Sendable {
   /// The codec of `payloadType`, once it is certain.
   func codec(of payloadType: UInt8) -> VideoCodec? { recognizer.codec(of: payloadType) }
 
+  /// Whether what came of `payloadType` speaks against each codec.
+  func rulesOut(_ payloadType: UInt8) -> Bool { recognizer.rulesOut(payloadType) }
+
   /// How many datagrams are kept.
   var count: Int { datagrams.count }
 

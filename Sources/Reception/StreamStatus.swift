@@ -21,6 +21,9 @@ public struct StreamStatus: Sendable {
   public let unrecognizedDatagrams: UInt64
   /// The payload types of streams that came before the codec was recognized.
   public let unrecognizedPayloadTypes: [UInt8]
+  /// Whether what came of each of them speaks against each known codec; a short stream may leave it
+  /// open.
+  public let unrecognizedTypesAreRuledOut: Bool
   /// Whether nothing but RTCP has come.
   public let hasReportsAlone: Bool
   /// All tracks: first the described ones in that order, then those found among the packets.
@@ -42,6 +45,7 @@ public struct StreamStatus: Sendable {
     clock = video.clock
     unrecognizedDatagrams = video.unrecognizedDatagrams
     unrecognizedPayloadTypes = video.unrecognizedPayloadTypes
+    unrecognizedTypesAreRuledOut = video.unrecognizedTypesAreRuledOut
     hasReportsAlone = video.hasReportsAlone && reception.soundTrack == nil
     tracks = reception.trackStatuses
     sound = reception.soundTrack.map(reception.status(ofOther:))

@@ -168,6 +168,9 @@ public struct VideoStream: Sendable {
   /// The payload types that came before the codec was recognized.
   var unrecognizedPayloadTypes: [UInt8] { preroll.payloadTypes }
 
+  /// Whether what came of each of them speaks against each known codec.
+  var unrecognizedTypesAreRuledOut: Bool { preroll.payloadTypes.allSatisfy(preroll.rulesOut) }
+
   /// The codec of the media, where it certainly is not the one that was stated.
   public var otherCodec: VideoCodec? { doubt?.other }
 

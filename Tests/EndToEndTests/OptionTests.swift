@@ -269,7 +269,7 @@ struct OptionTests {
     "a run of which nothing is left says so, unless it is quiet or has a result",
     arguments: [
       ([], true), (["--reconnect", "--timeout", "1"], true), (["--quiet"], false),
-      (["--frames", "1"], false), (["--expect", "fps>=1"], false),
+      (["--frames", "1"], false), (["--duration", "1"], false), (["--expect", "fps>=1"], false),
       (["-o", "/dev/null", "--format", "yuv"], false), (["--serve", "127.0.0.1:0"], false),
     ])
   func nothingWritten(options: [String], isSaid: Bool) throws {

@@ -39,7 +39,7 @@ struct SharedFileTests {
     default:
       let hashes = try FFmpeg.frameHashes(of: path)
       let all = try FFmpeg.frameHashes(of: reference)
-      #expect(!hashes.isEmpty && all.starts(with: hashes))
+      #expect(!hashes.isEmpty && Set(hashes).isSubset(of: all))
     }
   }
 

@@ -5,18 +5,22 @@ import Receiver
 extension RTPRecv {
   /// Throws if a rule of `--expect` cannot be read, or is about decoded frames where none are.
   ///
-  /// It is no ``UselessOption``: a rule that all cameras of a fleet have must not go unchecked for
-  /// one of them without a word.
+  /// A fleet warns of the latter: what one camera cannot show is no reason to receive none.
   func checkExpectations() throws {
+    let mistake = try unmeasurableRule()
+    guard CommandLineSecrets.ofCamera == nil, let mistake else { return }
+    throw ValidationError("\(mistake)")
+  }
+
+  /// The first rule about decoded frames, where there are none; its result would be 16.
+  func unmeasurableRule() throws -> ExpectationError? {
     let rules = try expectation.rules()
-    // Whether a fleet has a page is not known here; what its camera lacks is said at the end.
     guard let rule = rules.first(where: \.metric.needsDecoding),
       try !outputs.requests().areDecoded(isShown: page.address != nil)
-    else { return }
-    let mistake = ExpectationError(
+    else { return nil }
+    return ExpectationError(
       rule: rule.text, problem: "decoded frames alone show that, and nothing is decoded here",
       remedy: "add -o FILE.jsonl")
-    throw ValidationError("\(mistake)")
   }
 }
 

@@ -110,6 +110,9 @@ struct FleetPlan: Sendable {
       if source.kind == .missing, command.transport == nil, !source.path.contains("://") {
         warn("camera '\(entry.name)': there is no file \(source.path)")
       }
+      if let mistake = try? command.unmeasurableRule() {
+        warn("camera '\(entry.name)': \(mistake)")
+      }
       // The page has the metrics too.
       if command.leavesNothing, !isWatched, file.page == nil {
         warn("camera '\(entry.name)' writes nothing; it has no output, stats or capture")

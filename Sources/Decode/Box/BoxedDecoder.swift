@@ -25,6 +25,8 @@ final class BoxedDecoder: UnitDecoding {
   private var codec: VideoCodec
   /// For a process that begins in the middle of the stream: none that has ended another one.
   private var sets = LatestSets()
+  /// Whether the last process that was to take them did not answer.
+  private var wasSilentAtSets = false
   private var process: BoxProcess?
   private var session: BoxSession?
   private var pause: RestartPause
@@ -192,10 +194,18 @@ final class BoxedDecoder: UnitDecoding {
       try giving { () throws(BoxFault) in try session.take(parameterSets: known) }
       _ = try session.reports { _ throws(BoxFault) in }
     } catch {
-      // They would end each process that takes its place, unless it did not even get them.
-      if case .notStarted = error {} else { sets = LatestSets() }
+      switch error {
+      case .notStarted: break
+      // It may have had no time; twice in a row it is them.
+      case .silent where !wasSilentAtSets: wasSilentAtSets = true
+      // They would end each process that takes its place.
+      case .silent, .ended, .breach, .refused:
+        sets = LatestSets()
+        wasSilentAtSets = false
+      }
       throw error
     }
+    wasSilentAtSets = false
   }
 
   /// Does `body`, which gives something of the stream to a process.

@@ -60,7 +60,8 @@ final class PictureFiles: OutputDestination {
     let interval = configuration.pictures.interval
     self.encoder = encoder
     schedule = PictureSchedule(every: interval)
-    if configuration.wallClock.isLive { allowance = interval.map { FileAllowance(every: $0) } }
+    // Twice as often as is asked for: no camera's clock is that fast.
+    if configuration.wallClock.isLive { allowance = interval.map { FileAllowance(every: $0 / 2) } }
     switch configuration.target {
     case .descriptor:
       names = nil

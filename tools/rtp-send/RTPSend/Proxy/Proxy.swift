@@ -22,7 +22,7 @@ public final class Proxy: Sendable {
       /// Those of one address, so that nobody alone can keep all others out.
       var clientsOfOneAddress = 128
       /// Their tracks over UDP, each of which has four sockets.
-      var tracksOfOneAddress = 128
+      var tracksOfOneAddress = 512
       /// How long nothing may come from either side: a client that is there says something within
       /// a minute (RFC 2326 §12.37).
       var silence = TimeAmount.minutes(2)
