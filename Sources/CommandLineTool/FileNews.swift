@@ -28,6 +28,10 @@ struct FileNews {
       guard let isSaid = endsSaid.removeValue(forKey: place) else { return take(at: now) }
       if !isSaid { leftOut += 1 }
       return isSaid
+    case .fileFailed:
+      // What goes on behind it goes on behind no end.
+      endsSaid[place] = nil
+      return true
     default: return true
     }
   }

@@ -7,8 +7,8 @@ extension RTPRecv {
 
   /// Warns where nothing is left of the command's own run, and nobody sees it either.
   ///
-  /// On a terminal people watch the live line. With `--frames` or `--duration`, the exit status is a
-  /// result.
+  /// On a terminal people watch the live line. With `--frames` or `--duration`, the exit status is
+  /// a result.
   func warnOfNothing() {
     guard leavesNothing, stopping.frames == nil, stopping.duration == nil, !display.quiet,
       !display.monitor, page.address == nil, CommandLineSecrets.ofCamera == nil,

@@ -5,6 +5,7 @@ import Transports
 /// A reason is told once while it stays the same, as that of a connection is, and again after an
 /// hour: who reads the end of a log of months sees it too.
 struct RepeatedFailure: Sendable {
+  /// Without how many packets came, which is another number each time.
   private var reason: String?
   private var toldAt: ContinuousClock.Instant?
   private var count: UInt64 = 0
@@ -16,9 +17,10 @@ struct RepeatedFailure: Sendable {
   ///
   /// - Returns: how often it has, where that is to be told; `nil` where it has been.
   mutating func note(_ reason: String, at now: ContinuousClock.Instant) -> UInt64? {
-    if reason != self.reason {
+    let essence = reason.replacing(#/\d+ (packet|datagram)s?/#) { $0.1 }
+    if essence != self.reason {
       forget()
-      self.reason = reason
+      self.reason = essence
     }
     count += 1
     if let toldAt, toldAt.duration(to: now) < Self.silence { return nil }

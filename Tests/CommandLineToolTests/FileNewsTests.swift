@@ -1,3 +1,4 @@
+import Glibc
 import RTPWire
 import Testing
 
@@ -53,6 +54,16 @@ struct FileNewsTests {
     }
     let last = news.takeRemark()
     #expect(last == nil)
+  }
+
+  @Test func whatGoesOnBehindAFullDiskIsSaid() {
+    var news = FileNews()
+    for _ in 0..<70 { _ = news.admits(end(.clock), ofOutput: 0, at: instant(0)) }
+    let failed = OutputEvent.fileFailed(
+      path: "a.mp4", .cannotOpen(path: "a.mp4", errno: ENOSPC))
+    let isFailureSaid = news.admits(failed, ofOutput: 0, at: instant(100))
+    let isSaid = news.admits(.continued(path: "a-0071.mp4"), ofOutput: 0, at: instant(100))
+    #expect(isFailureSaid && isSaid)
   }
 
   /// Each output goes on after its own end.

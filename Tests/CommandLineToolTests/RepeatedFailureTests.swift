@@ -19,6 +19,15 @@ struct RepeatedFailureTests {
     #expect(failure.words(on: "no folder", at: Self.start + .seconds(7199)) == nil)
   }
 
+  @Test("how many packets came makes no other reason")
+  func counts() {
+    var failure = RepeatedFailure()
+    #expect(failure.note("no media; 1 packet came", at: Self.start) == 1)
+    #expect(failure.note("no media; 371 packets came", at: Self.start) == nil)
+    #expect(failure.note("stream 1 is not there", at: Self.start) == 1)
+    #expect(failure.note("stream 2 is not there", at: Self.start) == 1)
+  }
+
   @Test("another reason is told at once, and so is the first one behind it, or after a success")
   func otherReason() {
     var failure = RepeatedFailure()

@@ -154,6 +154,24 @@ import Testing
     #expect(collector.frames.map(\.time) == units.map(\.time))
   }
 
+  @Test("known parameter sets for which the next process has no time reach the one behind it")
+  func lateForKnownSets() async throws {
+    let folder = try TemporaryFolder()
+    // Its sets come once, with the first picture.
+    let clip = Clip(name: "hostile", width: 64, height: 48, frames: 8)
+    let units = clip.accessUnits(of: try clip.encoded())
+    var box = try box("late-for-sets", in: folder)
+    // For the last process, too, which is to answer in time on a busy machine.
+    box.patience = .seconds(5)
+    let collector = try await BoxTests.decoded(units, BoxTests.configuration(box))
+    #expect(
+      collector.boxEvents == [
+        .lost(cause: "it ended with status 9"), .lost(cause: "it did not answer in time"),
+      ])
+    #expect(collector.failures.map(\.time) == units[2...3].map(\.time))
+    #expect(collector.frames.map(\.time) == (units[..<2] + units[4...]).map(\.time))
+  }
+
   @Test("known parameter sets that end the next process reach no other one")
   func endedByKnownSets() async throws {
     let folder = try TemporaryFolder()

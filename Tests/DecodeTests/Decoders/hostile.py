@@ -66,14 +66,15 @@ def memory(size=SIZE):
     return struct.unpack(">i", receive()[1:5])[0]
 
 
-def is_first():
-    """Whether no other process was started under this name before."""
-    try:
-        mark = os.path.join(FOLDER, "mark")
-        os.close(os.open(mark, os.O_CREAT | os.O_EXCL))
-        return True
-    except FileExistsError:
-        return False
+def earlier_processes():
+    """How many were started under this name before."""
+    for number in itertools.count():
+        try:
+            mark = os.path.join(FOLDER, "mark-%d" % number)
+            os.close(os.open(mark, os.O_CREAT | os.O_EXCL))
+            return number
+        except FileExistsError:
+            pass
 
 
 def scramble(message, dice):
@@ -94,9 +95,11 @@ def scramble(message, dice):
 
 def decode(number):
     both = (number, number)
-    if DEED == "ended-by-known-sets" and IS_FIRST and number == 3:
+    if DEED in ("ended-by-known-sets", "late-for-sets") and EARLIER == 0 and number == 3:
         os._exit(9)
-    if DEED in ("honest", "ended-by-a-set", "ended-by-known-sets"):
+    if DEED == "late-for-sets" and EARLIER > 0 and not has_sets:
+        os._exit(10)
+    if DEED in ("honest", "ended-by-a-set", "ended-by-known-sets", "late-for-sets"):
         peer.send(frame(both, memory(), PLANES))
     elif DEED == "asking-later":
         peer.send(frame(both, memory(), PLANES))
@@ -190,8 +193,9 @@ SET = b""
 if DEED == "ended-by-a-set":
     with open(os.path.join(FOLDER, "set"), "rb") as file:
         SET = file.read()
-IS_FIRST = DEED in ("ended-by-sets", "ended-by-known-sets") and is_first()
-if DEED == "never-ready" or DEED == "ended-by-sets" and IS_FIRST:
+has_sets = False
+EARLIER = earlier_processes()
+if DEED == "never-ready" or DEED == "ended-by-sets" and EARLIER == 0:
     time.sleep(3600)
 peer.send(READY)
 try:
@@ -205,7 +209,10 @@ try:
             decode(number)
         elif request[0] == 2 and DEED in ("ended-by-sets", "ended-by-known-sets"):
             os._exit(9)
+        elif request[0] == 2 and DEED == "late-for-sets" and EARLIER == 1:
+            time.sleep(3600)
         elif request[0] == 2:
+            has_sets = True
             end_if_it_has_the_set(struct.unpack(">q", request[1:9])[0])
             peer.send(DONE)
         elif request[0] == 4:
