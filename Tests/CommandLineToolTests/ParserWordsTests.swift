@@ -4,14 +4,12 @@ import Testing
 @testable import CommandLineTool
 
 /// What follows from ArgumentParser's sentences, which another version of it may word otherwise.
+///
+/// `OptionTests` has that of several sources, `FleetTests` that of flags.
 struct ParserWordsTests {
   @Test(
-    "several sources, and none, are explained",
+    "an argument that is too much, or missing, is explained",
     arguments: [
-      (
-        ["rtsp://127.0.0.1:9", "rtsp://127.0.0.2:9"],
-        "; several cameras are a fleet: rtp-recv fleet --help"
-      ),
       (["--sdp", "x.sdp"], "; give the session description as the source, without --sdp"),
       (["rtp://:5004", "x.mp4"], "; an output is -o x.mp4"),
       (["rtp://:5004", "-o", "a.mkv", "a.mp4"], "'a.mp4'; an output is -o a.mp4"),
@@ -63,14 +61,5 @@ struct ParserWordsTests {
     arguments: [["--transport", "rtsp", "flet"], ["nonsense"], ["flea"]])
   func noCommand(arguments: [String]) {
     #expect(throws: Never.self) { try RTPRecv.parseAsRoot(arguments) }
-  }
-
-  @Test("a flag with another value than true and false is explained in the words of the file")
-  func flag() {
-    let fault = #expect(throws: FleetFile.Fault.self) {
-      try FleetPlan(
-        FleetFile("cameras: {a: {source: 'rtp://:0', quiet: yes}}", path: "x.yaml"), path: "x.yaml")
-    }
-    #expect(fault?.words == "camera 'a': 'quiet' is true or false")
   }
 }
