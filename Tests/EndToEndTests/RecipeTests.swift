@@ -161,7 +161,9 @@ struct RecipeTests {
   @Test func theModelInTheReadmeSaysWhyNoFrameComes() throws {
     let recipe = try #require(Self.recipes.first { $0.title == "A model in Python" })
     let folder = try Scratch.path("model")
-    let programs = try Self.programs(in: folder)
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    // The module ends what it starts, so that must be the program itself.
+    let programs = URL(fileURLWithPath: Product.rtpRecv).deletingLastPathComponent().path
     var script = recipe.script
     let none = "rtsp://127.0.0.1:\(try FreePort.closed.get())/off"
     script.replace("rtsp://user@camera/stream", with: none)

@@ -32,7 +32,7 @@ enum Protected {
     }
     let programs =
       [(Contender.ours, Peer.rtpRecv)] + (Peer.rtpRecvBefore.map { [(.before, $0)] } ?? [])
-    let ways = programs.flatMap { _, program in
+    let ways: [(program: String, suite: String?)] = programs.flatMap { _, program in
       ([nil] + suites.map(\.name)).map { (program: program, suite: $0) }
     }
     // The bare loop runs with each measurement, because the machine's speed changes within minutes.
@@ -94,6 +94,7 @@ enum Protected {
       return (transport["delivered"] as? NSNumber)?.doubleValue ?? .nan
     }
   }
+
   /// Microseconds of processor time per packet that the bare loop takes.
   private static func measureLoop(_ suite: String?, packets: String) throws -> Double {
     let port = try UDPSocket.freePort()
