@@ -45,9 +45,7 @@ import RTPWire
   private let onFrame: @Sendable (RawFrame) -> Void
   private let onFailure: @Sendable (DecodeFailure) -> Void
   private var start: RandomAccessWait
-  private var trail = DamageTrail()
-  /// The same, but accepting approximately correct pictures.
-  private var approximateTrail = DamageTrail(acceptsApproximation: true)
+  private var propagation: ErrorPropagation
   /// `nil` when nothing has to be made up, or libavcodec does it well.
   private var standIns: StandIns?
   /// The last intact frame, if it may have to be repeated.
@@ -82,6 +80,7 @@ import RTPWire
     self.threads = threads
     self.configuration = configuration
     start = RandomAccessWait(configuration)
+    propagation = ErrorPropagation(conceals: conceals)
     buffers = PictureBuffers(
       prediction: prediction,
       allocatesMissing: codec.decoderTraits.contains(.allocatesMissingLater),
@@ -156,7 +155,7 @@ import RTPWire
     decode(hidden: sets + units)
     start.noteDecoding()
     // Those behind it refer to an intact picture.
-    _ = record(of: unit, at: place)
+    _ = propagation.record(of: unit, at: place, lacksKeyPicture: start.lacksKeyPicture)
   }
 
   /// Goes on where `former` ended.
@@ -185,25 +184,6 @@ import RTPWire
     if !sets.isEmpty { decode(hidden: sets.map { unit.bytes(of: $0) }) }
   }
 
-  /// What is known of the picture in `unit` before it is decoded.
-  private func record(of unit: AccessUnit, at place: PictureOrder?) -> UnitRecord {
-    let lacksReference = place?.lacksReference ?? false
-    var condition = trail.condition(of: unit, lacksReference: lacksReference)
-    let cause: PictureDamage? =
-      switch condition {
-      case .intact: nil
-      case .concealed: unit.damage
-      default:
-        start.lacksKeyPicture ? .noKeyPicture : unit.integrity == .whole ? .reference : .lostPackets
-      }
-    if condition == .concealed, !conceals { condition = .damaged }
-    var record = UnitRecord(unit, condition: condition)
-    record.damage = cause
-    record.isGood =
-      approximateTrail.condition(of: unit, lacksReference: lacksReference) == .intact
-    return record
-  }
-
   /// Decodes the filled packet, and takes what is finished then: the same, or with threads that
   /// have a picture each an earlier one.
   private func decodePacket(of given: Inside) {
@@ -223,7 +203,8 @@ import RTPWire
   /// Takes what libavcodec has finished.
   private func take(_ finished: Inside, code: Int32) {
     guard let unit = finished.unit else { return }
-    var record = record(of: unit, at: finished.order)
+    var record = propagation.record(
+      of: unit, at: finished.order, lacksKeyPicture: start.lacksKeyPicture)
     record.origin?.decodingTime = finished.decodingTime
     take(
       finished.picture, of: record, at: finished.order, position: finished.position, code: code,
@@ -252,7 +233,7 @@ import RTPWire
       noteErrors(in: first, code: code)
       insert(first)
     } else {
-      if code < 0 { noteError(in: record.dependency) }
+      if code < 0 { propagation.noteError(in: record.dependency) }
       onFailure(
         record.failure(
           code < 0 ? .decoder(code: code, text: libavErrorText(code)) : .noPicture))
@@ -264,7 +245,7 @@ import RTPWire
     let hasErrors = unsafe code < 0 || picture.frame.pointee.decode_error_flags != 0
     guard hasErrors else { return }
     if code < 0 || picture.unit.condition == .intact && picture.unit.dependency.isReference {
-      noteError(in: picture.unit.dependency)
+      propagation.noteError(in: picture.unit.dependency)
     }
     picture.unit.note(.concealed, .wrongBits)
   }
@@ -280,7 +261,7 @@ import RTPWire
     guard let hash, picture.unit.condition == .intact,
       unsafe hashCheck.differs(picture.frame, from: hash, at: picture.unit.lastArrival)
     else { return }
-    noteError(in: picture.unit.dependency)
+    propagation.noteError(in: picture.unit.dependency)
     picture.unit.note(.concealed, .wrongHash)
   }
 
@@ -326,15 +307,9 @@ import RTPWire
   private func awaitRandomAccess() {
     finishThreads()
     start.restart()
-    trail = DamageTrail()
-    approximateTrail = DamageTrail(acceptsApproximation: true)
+    propagation.restart()
     standIns?.forgetPictures()
     reader?.restart()
-  }
-
-  private func noteError(in dependency: PictureDependency) {
-    trail.noteError(in: dependency)
-    approximateTrail.noteError(in: dependency)
   }
 
   /// Decodes NAL units without output: pictures of our own making, or parameter sets.

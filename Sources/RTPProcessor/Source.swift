@@ -30,17 +30,6 @@ struct Source: Sendable {
   /// stuck.
   static let patienceWithOldPackets: Duration = .milliseconds(500)
 
-  private struct PaceMark: Sendable {
-    var time: Instant
-    var highest: Int64
-  }
-
-  /// The time from one mark of the pace to the next: longer than most groups of pictures.
-  private static let paceInterval: Int64 = 10_000_000_000
-
-  /// The shortest silence that may be an outage of the network.
-  static let shortestOutage: Duration = .seconds(1)
-
   /// More media than the greatest loss takes where arrival times say nothing, as in files without
   /// times: thrice that of 3,000 packets of sound.
   static let longestLoss: Duration = .seconds(300)
@@ -69,8 +58,7 @@ struct Source: Sendable {
   /// The first sequence number that counts as expected (RFC 3550 A.3).
   private var base: Int64
   private var received: Int64 = 0
-  /// Moments some seconds back, and how far the numbers were then: how fast the source sends now.
-  private var paceMarks: (former: PaceMark, latest: PaceMark)
+  private var pace: SendingPace
   /// The payload types of packets that are numbered with the media but not delivered.
   private let correctionFormats: [UInt8: CorrectionFormat]
   /// The payload type of what is delivered; `nil` for any.
@@ -94,8 +82,7 @@ struct Source: Sendable {
     highest = first.sequence - 1
     newestTimestamp = first.packet.timestamp
     liveliness = Liveliness(first: prospect.lastArrival)
-    let start = PaceMark(time: prospect.lastArrival, highest: highest)
-    paceMarks = (start, start)
+    pace = SendingPace(from: prospect.lastArrival, highest: highest)
     self.timeline = timeline
     keepsTimeline = self.timeline.restart(
       at: first.packet.timestamp, arrival: first.arrival, newSession: newSession)
@@ -130,8 +117,7 @@ struct Source: Sendable {
     // For receiver reports it is another source.
     base = highest + 1
     received = 0
-    let start = PaceMark(time: liveliness.lastArrival, highest: highest)
-    paceMarks = (start, start)
+    pace = SendingPace(from: liveliness.lastArrival, highest: highest)
   }
 
   /// Whether `packet` is of this source: it has its SSRC, or the former one and a number that is
@@ -149,15 +135,15 @@ struct Source: Sendable {
   /// It is an outage if about as many packets are missing as the source would have sent meanwhile,
   /// at the pace of the last seconds, and about as much media time.
   func missing(before first: ReorderBuffer.Entry) -> Int? {
-    let silence = liveliness.lastArrival.duration(to: first.arrival)
-    let before = paceMarks.former.time.duration(to: liveliness.lastArrival)
-    let sent = highest - paceMarks.former.highest
-    guard min(silence, before) >= Self.shortestOutage, sent > 0 else { return nil }
+    let last = liveliness.lastArrival
+    let silence = last.duration(to: first.arrival)
+    guard let expected = pace.packets(during: silence, after: last, highest: highest) else {
+      return nil
+    }
     let ticks = Double(
       MediaTimeline.difference(from: newestTimestamp, to: first.packet.timestamp))
     let seconds = silence / .seconds(1)
     guard abs(ticks / Double(timeline.clockRate) - seconds) <= 2 + seconds / 10 else { return nil }
-    let expected = Double(sent) * (silence / before)
     let next = SequenceNumber(UInt16(truncatingIfNeeded: highest + 1))
     return next.missing(before: first.packet.sequenceNumber, expected: expected)
   }
@@ -339,9 +325,7 @@ struct Source: Sendable {
     if payloadType == nil || packet.payloadType == payloadType { liveliness.note(arrival) }
     onlyOldSince = nil
     received += 1
-    if paceMarks.latest.time.nanoseconds(to: arrival) > Self.paceInterval {
-      paceMarks = (paceMarks.latest, PaceMark(time: arrival, highest: max(highest, sequence)))
-    }
+    pace.note(arrival, highest: max(highest, sequence))
     if sequence < highest { statistics.noteReordered(depth: highest - sequence) }
     reached(sequence, packet)
   }

@@ -1,7 +1,5 @@
 import Glibc
 import JetStream
-import NIOCore
-import NIOPosix
 import Outputs
 import RTPWire
 import Receiver
@@ -34,17 +32,12 @@ actor Fleet {
   private let first: FleetPlan?
   /// Which of the cameras are received here, where there are more machines.
   private let cluster: FleetCluster?
-  /// What the cluster says of each camera that is received here, by its name.
-  private var rows: [String: String] = [:]
+  private var rows = ClusterRows()
   /// What is being done about each camera of the cluster, by its name.
   private var changes: [String: Task<Void, Never>] = [:]
-  /// Why cameras of the cluster could not begin, by their names.
-  private var failures: [String: RepeatedFailure] = [:]
   /// Why there is no cluster so far.
   private var absence = RepeatedFailure()
-  private let live = LivePage()
-  private var page: (at: ListenAddress, Page)?
-  private let metrics = MetricsPage()
+  private let page = FleetPage()
   private let monitor: MonitorScreen?
   /// What the monitor knows of each camera, by its name.
   private var watched: [String: MonitoredStream] = [:]
@@ -59,7 +52,6 @@ actor Fleet {
 
   /// So many cameras a second begin, so that their key pictures do not all come at once.
   private static let startsPerSecond = 50
-  private static let usualTick = Duration.seconds(2)
   /// How long after a camera of the cluster could not begin it is tried again.
   private static let rowPause = Duration.seconds(30)
   /// How long a camera may take to end before others begin.
@@ -101,10 +93,13 @@ actor Fleet {
   ///
   /// - Returns: what went wrong for good.
   func run() async -> ExitStatus {
-    let telling = tellService()
+    let telling = notice.keepTelling {
+      let cameras = await self.cameras
+      return "\(await cameras.connected) of \(cameras.count) cameras connected"
+    }
     defer { telling?.cancel() }
     do throws(CannotWrite) {
-      try await serve(at: first?.page)
+      try await page.serve(at: first?.page)
     } catch {
       StandardError.say(.error("\(error)"))
       return error.status
@@ -121,7 +116,7 @@ actor Fleet {
         return .failed
       }
     } else {
-      metrics.keep((first?.cameras ?? []).map(\.name))
+      page.metrics.keep((first?.cameras ?? []).map(\.name))
       begin(first?.cameras ?? [])
     }
     notice.send("READY=1")
@@ -145,33 +140,11 @@ actor Fleet {
       if hasStopped || isStopping && (cameras + stuck).areOver {
         sayStuck((cameras + stuck).filter { $0.status == nil })
         await cluster?.member.leave()
-        await page?.1.stop()
+        await page.stop()
         return failure
       }
     }
     return .done
-  }
-
-  /// Serves the page at `address`, and no longer where it was served before.
-  private func serve(at address: ListenAddress?) async throws(CannotWrite) {
-    guard address != page?.at else { return }
-    let former = page
-    // Two cannot have one port.
-    if address == nil || former?.at.port == address?.port {
-      await former?.1.stop()
-      page = nil
-    }
-    guard let address else { return }
-    do throws(CannotWrite) {
-      let new = try await Page(at: address, showing: live, routes: metrics.routes)
-      if page != nil { await former?.1.stop() }
-      page = (address, new)
-    } catch {
-      if page == nil, let at = former?.at {
-        page = try (at, await Page(at: at, showing: live, routes: metrics.routes))
-      }
-      throw error
-    }
   }
 
   private func begin(_ plans: [FleetPlan.Camera]) {
@@ -179,10 +152,10 @@ actor Fleet {
       let camera = FleetCamera(
         plan,
         showingOn: plan.isShown
-          ? live.camera(
+          ? page.live.camera(
             plan.name, source: plan.command.sourceOnPage, box: plan.command.decoder.sandbox.box)
           : nil,
-        counting: metrics, watched: watch(plan.name))
+        counting: page.metrics, watched: watch(plan.name))
       cameras.append(camera)
       camera.begin(
         after: Duration.seconds(1) / Self.startsPerSecond * number,
@@ -270,10 +243,10 @@ actor Fleet {
           try FleetPlan(at: path, isWatched: isWatched)
         }
       }
-      let known = try await rowsReadAgain()
+      let known = try await cluster == nil ? [] : rows.cameras(isShown: page.isServed)
       guard !isStopping else { return }
       for warning in plan?.warnings ?? [] { StandardError.say(.warning(warning)) }
-      if let plan { try await serve(at: plan.page) }
+      if let plan { try await page.serve(at: plan.page) }
       followChanges(of: known)
       guard let path, let plan else {
         return StandardError.say("looked again at the passwords and other files of the cameras")
@@ -283,7 +256,7 @@ actor Fleet {
       // A fleet that ends no longer follows the file, whatever came of reading it.
       guard !isStopping else { return }
       StandardError.say(.error("\(error); everything stays as it was"))
-      metrics.noteReload(isGood: false)
+      page.metrics.noteReload(isGood: false)
     }
   }
 
@@ -291,29 +264,24 @@ actor Fleet {
   private func follow(_ plan: FleetPlan, of path: String) async {
     if let cluster {
       cluster.member.replaceRows(by: plan.rows)
-      metrics.noteReload(isGood: true)
+      page.metrics.noteReload(isGood: true)
       return StandardError.say(
         "read \(path) again: the cluster has \(plan.rows.count.counted("camera"))")
     }
-    let kept = cameras.filter { camera in plan.cameras.contains { $0.isSame(as: camera.plan) } }
-    let ending = cameras.filter { camera in !kept.contains { $0 === camera } }
-    let beginning = plan.cameras.filter { new in !kept.contains { $0.plan.name == new.name } }
-    let replaced = beginning.count { new in ending.contains { $0.plan.name == new.name } }
-    StandardError.say(
-      "read \(path) again: \(kept.count) unchanged, \(replaced) changed, "
-        + "\(beginning.count - replaced) new, \(ending.count - replaced) gone")
+    let change = FleetChange(from: cameras, to: plan.cameras)
+    StandardError.say("read \(path) again: \(change)")
     // A camera may begin where another has ended: the same port, the same file. One that is stuck
     // holds up only the next one of its name, and those that write to its files.
-    let late = await ending.end(within: longestEnd)
+    let late = await change.ending.end(within: longestEnd)
     guard !isStopping else { return }
     sayStuck(late)
     stuck = stuck.filter { $0.status == nil } + late
-    cameras = kept
-    metrics.keep(plan.cameras.map(\.name))
+    cameras = change.kept
+    page.metrics.keep(plan.cameras.map(\.name))
     watched = watched.filter { name, _ in plan.cameras.contains { $0.name == name } }
-    metrics.noteReload(isGood: true)
-    begin(beginning)
-    live.keep(plan.cameras.map(\.name))
+    page.metrics.noteReload(isGood: true)
+    begin(change.beginning)
+    page.live.keep(plan.cameras.map(\.name))
   }
 
   /// Does what the cluster wants; what it wants of one camera is done in its order.
@@ -329,12 +297,11 @@ actor Fleet {
       beginEnd()
     case .begin(let name, let row):
       StandardError.say("\(name): this machine receives it")
-      rows[name] = row
+      rows.take(name, as: row)
       change(name) { await $0.begin(name, of: row) }
     case .end(let name, let ended):
       StandardError.say("\(name): it is left to other machines")
-      rows[name] = nil
-      failures[name] = nil
+      rows.leave(name)
       change(name) {
         await $0.replace(name, by: nil)
         ended()
@@ -345,18 +312,18 @@ actor Fleet {
   /// Begins a camera of the cluster, whose row was right a moment before: if a file that it names
   /// is gone, or does not answer, that may pass.
   private func begin(_ name: String, of row: String) async {
-    let isShown = page != nil
+    let isShown = page.isServed
     do throws(FleetFile.Fault) {
       let camera = try await FleetReading.of("camera '\(name)' of the cluster") {
         () throws(FleetFile.Fault) in
         try FleetCluster.camera(name, row, isShown: isShown)
       }
-      guard rows[name] == row else { return }
-      failures[name] = nil
+      guard rows.has(row, of: name) else { return }
+      rows.began(name)
       await replace(name, by: camera)
     } catch {
       let words = "\(error)".printable
-      if let words = failures[name, default: RepeatedFailure()].words(on: words, at: .now) {
+      if let words = rows.words(on: words, of: name, at: .now) {
         StandardError.say(.error(words))
       }
       Task(executorPreference: CommandLineTool.tasks) {
@@ -367,22 +334,8 @@ actor Fleet {
   }
 
   private func beginAgain(_ name: String, of row: String) {
-    guard !isStopping, rows[name] == row else { return }
+    guard !isStopping, rows.has(row, of: name) else { return }
     change(name) { await $0.begin(name, of: row) }
-  }
-
-  /// The cameras of the cluster that are received here, by the files that they read now: what the
-  /// cluster says of one stays the same when its password changes.
-  private func rowsReadAgain() async throws(FleetFile.Fault)
-    -> [(row: String, camera: FleetPlan.Camera)]
-  {
-    guard cluster != nil else { return [] }
-    let (rows, isShown) = (rows, page != nil)
-    return try await FleetReading.of("the cameras of the cluster") {
-      rows.compactMap { name, row in
-        (try? FleetCluster.camera(name, row, isShown: isShown)).map { (row, $0) }
-      }
-    }
   }
 
   /// Begins those anew whose files say something else now.
@@ -390,7 +343,7 @@ actor Fleet {
     for (row, camera) in known {
       let name = camera.name
       change(name) {
-        guard $0.rows[name] == row,
+        guard $0.rows.has(row, of: name),
           let former = $0.cameras.first(where: { $0.plan.name == name }),
           !camera.isSame(as: former.plan)
         else { return }
@@ -416,29 +369,9 @@ actor Fleet {
     }
     guard !isStopping || plan == nil else { return }
     let names = cameras.map(\.plan.name) + (plan == nil ? [] : [name])
-    metrics.keep(names)
+    page.metrics.keep(names)
     watched = watched.filter { names.contains($0.key) }
     if let plan { begin([plan]) }
-    live.keep(names)
-  }
-
-  /// Says again and again how many cameras are up, and that all event loops turn; `nil` where
-  /// nobody listens.
-  private func tellService() -> Task<Void, Never>? {
-    guard notice.isWanted else { return nil }
-    let tick = notice.watchdogInterval.map { min($0, Self.usualTick) } ?? Self.usualTick
-    return Task(executorPreference: TaskQueue(label: "rtp-recv.service")) { [notice] in
-      while (try? await Task.sleep(for: tick)) != nil {
-        for loop in MultiThreadedEventLoopGroup.singleton.makeIterator() {
-          // One that hangs keeps this waiting, and the service manager acts.
-          try? await loop.submit {}.get()
-        }
-        notice.send("WATCHDOG=1")
-        let cameras = await self.cameras
-        var up = 0
-        for camera in cameras where await camera.isUp { up += 1 }
-        notice.send("STATUS=\(up) of \(cameras.count) cameras connected")
-      }
-    }
+    page.live.keep(names)
   }
 }

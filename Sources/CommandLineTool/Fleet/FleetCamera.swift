@@ -187,6 +187,15 @@ extension [FleetCamera] {
   /// Whether all of them have ended.
   var areOver: Bool { allSatisfy { $0.status != nil } }
 
+  /// How many of them are connected.
+  var connected: Int {
+    get async {
+      var count = 0
+      for camera in self where await camera.isUp { count += 1 }
+      return count
+    }
+  }
+
   /// Ends them, and returns those that have not ended within `limit`.
   func end(within limit: Duration) async -> [FleetCamera] {
     for camera in self { camera.stop() }

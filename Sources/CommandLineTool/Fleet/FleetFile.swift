@@ -20,31 +20,6 @@ import Yams
 /// option may be repeated, or `true` or `false` where it has none. `credential` names a password
 /// that systemd gives to the service.
 struct FleetFile: Sendable {
-  /// A camera, with what holds for all of them where it says nothing else.
-  struct Camera: Sendable {
-    let name: String
-    /// Where it is named.
-    let place: Place
-    let source: String
-    let entries: [Entry]
-  }
-
-  /// A key with its values.
-  struct Entry: Sendable {
-    let key: String
-    let values: [Value]
-    let place: Place
-    /// What systemd calls the password in the file that it names.
-    var credential: String?
-    /// Whether it holds for all cameras, some of which may have no use for it.
-    var isDefault = false
-  }
-
-  enum Value: Sendable, Hashable {
-    case flag(Bool)
-    case text(String)
-  }
-
   /// A place in the file, counted from 1.
   struct Place: Sendable, Hashable, CustomStringConvertible {
     var line: Int
@@ -99,8 +74,8 @@ struct FleetFile: Sendable {
     } catch let mistake as Mistake {
       throw Fault(path: path, place: mistake.place, words: mistake.words)
     } catch let error as YamlError {
-      let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
-      throw Fault(path: path, place: error.place(in: lines), words: error.words(about: lines))
+      let fault = YAMLFault(error, in: text)
+      throw Fault(path: path, place: fault.place, words: fault.words)
     } catch {
       throw Fault(path: path, place: nil, words: "\(error)")
     }
@@ -224,7 +199,7 @@ struct FleetFile: Sendable {
     }
   }
 
-  fileprivate static func repetition(of name: String) -> String {
+  static func repetition(of name: String) -> String {
     "there is more than one " + (isKey(name) || isName(name) ? "'\(name)'" : "of this key")
   }
 
@@ -284,55 +259,6 @@ struct FleetFile: Sendable {
   ]
 }
 
-extension FleetFile.Camera {
-  /// `message` about the options, in the words of the file.
-  func words(for message: String) -> String {
-    let flag = entries.first {
-      message.contains("'--\($0.key)' does not take any value")
-    }
-    return flag.map { "'\($0.key)' is true or false" } ?? message
-  }
-
-  /// The options and the source as on the command line, without `useless` ones.
-  func arguments(without useless: Set<String> = []) -> [String] {
-    ["--no-progress"]
-      + entries.filter { !useless.contains("--\($0.key)") }.flatMap(\.arguments) + [source]
-  }
-
-  /// Whether it says if its source is connected again.
-  var choosesReconnection: Bool { entries.contains { $0.key == "reconnect" } }
-
-  /// The options that it has because all have them.
-  var defaultOptions: Set<String> {
-    Set(entries.filter(\.isDefault).map { "--\($0.key)" })
-  }
-
-  /// Where the option stands that is named first in `message`; the camera's name otherwise.
-  func place(ofOptionIn message: String) -> FleetFile.Place {
-    let found = entries.compactMap { entry in
-      message.firstRange(of: "--\(entry.key)").map { (entry, $0) }
-    }
-    return found.min { left, right in
-      // Of two that begin in one place, the longer name is meant: --stats and --stats-size.
-      left.1.lowerBound == right.1.lowerBound
-        ? left.1.upperBound > right.1.upperBound : left.1.lowerBound < right.1.lowerBound
-    }?.0.place ?? place
-  }
-}
-
-extension FleetFile.Entry {
-  /// The option with each of its values.
-  fileprivate var arguments: [String] {
-    values.compactMap { value in
-      switch value {
-      case .flag(true): "--\(key)"
-      case .flag(false): nil
-      case .text(let text): "--\(key)=\(text)"
-      }
-    }
-  }
-}
-
 extension FleetFile.Place {
   init(_ node: Node) {
     self.init(line: node.mark?.line ?? 1, column: node.mark?.column ?? 1)
@@ -347,69 +273,6 @@ extension Node.Scalar {
     case "true": .flag(true)
     case "false": .flag(false)
     default: .text(string)
-    }
-  }
-}
-
-extension YamlError {
-  /// Where the text of `lines` is no YAML.
-  fileprivate func place(in lines: [Substring]) -> FleetFile.Place? {
-    switch self {
-    case .scanner(_, _, let mark, _), .parser(_, _, let mark, _), .composer(_, _, let mark, _):
-      FleetFile.Place(line: mark.line, column: mark.column)
-    case .duplicatedKeysInMapping(let names, let context):
-      Self.second(
-        names.first ?? "",
-        behind: FleetFile.Place(line: context.mark.line, column: context.mark.column), in: lines)
-    default: nil
-    }
-  }
-
-  /// Where the key `name` stands again that stands at `first`; `first` where it is on one line with
-  /// others.
-  private static func second(
-    _ name: String, behind first: FleetFile.Place, in lines: [Substring]
-  ) -> FleetFile.Place {
-    let indentation = max(first.column - 1, 0)
-    for (index, line) in lines.enumerated().dropFirst(first.line) {
-      let content = line.drop { $0 == " " }
-      guard !content.isEmpty, !content.hasPrefix("#") else { continue }
-      let depth = line.count - content.count
-      guard depth >= indentation else { break }
-      let bare = content.drop { "\"'".contains($0) }
-      let rest = bare.dropFirst(name.count).drop { "\"' ".contains($0) }
-      if depth == indentation, bare.hasPrefix(name), rest.hasPrefix(":") {
-        return FleetFile.Place(line: index + 1, column: first.column)
-      }
-    }
-    return first
-  }
-
-  /// What is wrong with the text of `lines`.
-  fileprivate func words(about lines: [Substring]) -> String {
-    guard case .scanner = self, let place = place(in: lines), lines.indices.contains(place.line - 1)
-    else {
-      return problem
-    }
-    let line = lines[place.line - 1]
-    // What libyaml says of a tab depends on what is before it.
-    if line.prefix(while: \.isWhitespace).contains("\t") {
-      return "this line begins with a tab; YAML takes spaces only"
-    }
-    // YAML keeps these for itself: a name with the time begins with %, and a pipe is -.
-    guard let first = line.dropFirst(place.column - 1).first, "%@`-".contains(first) else {
-      return problem
-    }
-    return "a value that begins with \(first) is put in quotes: '…'"
-  }
-
-  private var problem: String {
-    switch self {
-    case .scanner(_, let problem, _, _), .parser(_, let problem, _, _),
-      .composer(_, let problem, _, _), .reader(let problem, _, _, _):
-      problem
-    case .duplicatedKeysInMapping(let names, _): FleetFile.repetition(of: names.first ?? "")
-    default: "\(self)"
     }
   }
 }

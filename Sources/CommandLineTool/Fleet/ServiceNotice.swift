@@ -1,12 +1,15 @@
 import BlockingIO
 import Glibc
+import NIOCore
+import NIOPosix
 import RTPWire
+import Receiver
 
 /// Tells systemd how the service is (sd_notify(3)); without systemd it does nothing.
 struct ServiceNotice: Sendable {
   private let address: String?
   /// How often the watchdog wants to hear something: twice in its time.
-  let watchdogInterval: Duration?
+  private let watchdogInterval: Duration?
 
   /// Reads `NOTIFY_SOCKET`, `WATCHDOG_USEC` and `WATCHDOG_PID`.
   init() {
@@ -18,11 +21,26 @@ struct ServiceNotice: Sendable {
 
   /// A watchdog that wants more than this is no use to anybody.
   private static let shortest = Duration.milliseconds(10)
+  private static let usualTick = Duration.seconds(2)
   /// How long a busy service manager is waited for.
   private static let patience = timeval(tv_sec: 1, tv_usec: 0)
 
-  /// Whether anybody listens.
-  var isWanted: Bool { address != nil }
+  /// Says again and again what `status` returns, and that all event loops turn; `nil` where nobody
+  /// listens.
+  func keepTelling(_ status: @escaping @Sendable () async -> String) -> Task<Void, Never>? {
+    guard address != nil else { return nil }
+    let tick = watchdogInterval.map { min($0, Self.usualTick) } ?? Self.usualTick
+    return Task(executorPreference: TaskQueue(label: "rtp-recv.service")) {
+      while (try? await Task.sleep(for: tick)) != nil {
+        for loop in MultiThreadedEventLoopGroup.singleton.makeIterator() {
+          // One that hangs keeps this waiting, and the service manager acts.
+          try? await loop.submit {}.get()
+        }
+        send("WATCHDOG=1")
+        send("STATUS=\(await status())")
+      }
+    }
+  }
 
   /// Says that the configuration is being read again, until `READY=1`.
   func sendReloading() {

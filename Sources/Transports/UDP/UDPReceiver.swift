@@ -51,13 +51,10 @@ final class UDPReceiver: TrackReceiver {
   private var hello: Hello?
   private var count = TransportCounters()
   private var isControlOnMediaPort = false
-  /// The kinds of datagrams seen that are not RTP, each counted until it is said.
-  private var contents: [ForeignDatagram: Int] = [:]
+  private var foreign = ForeignTraffic()
   /// The origin of RTCP on its port.
   private var controlSource: SocketAddress?
   private var arrivals = MonotonicArrivals()
-  /// Who last sent media that was left out: how much of it came together, and when the last.
-  private var other: (origin: SocketAddress, datagrams: UInt64, last: Instant)?
 
   /// The messages of a client to its server, and their schedule.
   struct Hello {
@@ -153,11 +150,7 @@ final class UDPReceiver: TrackReceiver {
     counters.rebindings = pin.rebindings
     if sink != nil { noteKernelDrops(in: &counters) }
     counters.localAddress = ports.media.localAddress?.endpoint
-    counters.otherSender = other.map { other in
-      TransportCounters.OtherSender(
-        address: other.origin.endpoint, datagrams: other.datagrams,
-        outlastsMedia: pin.lastMedia.map { $0 < other.last } ?? false)
-    }
+    counters.otherSender = foreign.otherSender(lastMedia: pin.lastMedia)
     return counters
   }
 
@@ -242,7 +235,7 @@ final class UDPReceiver: TrackReceiver {
       deliver(datagram)
     case .held: break
     case .latched(let datagrams):
-      if other?.origin == origin { other = nil }
+      foreign.forget(origin)
       for datagram in datagrams { deliver(datagram) }
     case .foreign:
       if pin.awaits(origin, on: datagram.channel, now: datagram.arrival), noteContent(of: datagram)
@@ -257,21 +250,15 @@ final class UDPReceiver: TrackReceiver {
   /// Counts a datagram of an address that is not the sender's.
   private func leaveOut(_ datagram: borrowing Datagram, from origin: SocketAddress) {
     count.foreignOrigin += 1
-    // Port scanners and the like send something else.
-    guard datagram.channel == .media, datagram.mediaHeader != nil else { return }
-    let former = other?.origin == origin ? other?.datagrams ?? 0 : 0
-    other = (origin, former + 1, datagram.arrival)
+    foreign.note(datagram, from: origin)
   }
 
   /// Notes what kind of datagram this is if it is not RTP, once per kind; returns whether that is
   /// so.
   private func noteContent(of datagram: Datagram) -> Bool {
-    guard let content = ForeignDatagram(datagram.bytes) else { return false }
-    let seen = contents[content] ?? 0
-    guard seen < content.leastSaid else { return true }
-    contents[content] = seen + 1
-    if seen + 1 == content.leastSaid { note(.content(content.words)) }
-    return true
+    let (isForeign, words) = foreign.noteContent(of: datagram.bytes)
+    if let words { note(.content(words)) }
+    return isForeign
   }
 
   private func note(_ diagnostic: TransportDiagnostic) {
@@ -294,7 +281,7 @@ final class UDPReceiver: TrackReceiver {
     guard sink?.admit(datagram) == true else { return }
     if datagram.channel == .control { controlSource = origin }
     pin.noteAuthentic(datagram, from: origin)
-    if let former = other, former.origin == pin.source { other = nil }
+    if foreign.hasSender, let source = pin.source { foreign.forget(source) }
     noteMedia(datagram)
   }
 
