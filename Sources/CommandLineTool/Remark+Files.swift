@@ -31,8 +31,11 @@ extension Remark {
       self = .warning("the sound cannot be recorded: \(reason)")
     case .soundConverted(let change):
       self.init(
-        "the sound is \(change.from), which \(change.container) cannot hold; it is recorded as "
-          + change.to)
+        change.from == change.to
+          ? "the sound is a kind of \(change.from) that \(change.container) cannot hold; it is "
+            + "encoded anew"
+          : "the sound is \(change.from), which \(change.container) cannot hold; it is recorded "
+            + "as \(change.to)")
     case .keyPicturesRare(let distance, let segment):
       self.init(
         "key pictures come \(distance.formatted(digits: 1)) s apart, which is longer than --segment "

@@ -6,7 +6,8 @@ import Receiver
 /// Writes one JSON object a line to a file, a pipe, standard output or an inherited descriptor.
 ///
 /// The lines are written on a separate thread, so a stalled disk or reader delays nothing else.
-/// After a line that cannot be written, no more are written: half a line would spoil the next one.
+/// A file on a full disk ends with a whole line, and goes on when there is room again. After a line
+/// that a pipe does not take, no more are written: half a line would spoil the next one.
 /// A file that reaches the limit is renamed to `NAME.1`, replacing an older one, and a new file
 /// begins.
 final class StatisticsWriter: Sendable {
@@ -46,7 +47,8 @@ final class StatisticsWriter: Sendable {
   init(_ target: String, limit: Int) throws(CannotWrite) {
     name = target
     let log = try StatisticsLog(target, limit: limit, readerPatience: Self.readerPatience)
-    isFile = log.isFile
+    let isFile = log.isFile
+    self.isFile = isFile
     let limits = isFile ? Self.limitsOfDisks : Self.limits
     let (queue, state) = (BoundedQueue<Line>(limits: limits), Monitor(State()))
     (self.queue, self.state) = (queue, state)
@@ -58,7 +60,10 @@ final class StatisticsWriter: Sendable {
           state.quietly { $0.isLeftAsItWas = log.isLeftAsItWas }
           guard let failure else { continue }
           Self.fail(failure, state)
+          guard !isFile else { continue }
           queue.close()
+          // What waits would come behind half a line.
+          return
         }
       }
     } catch {
@@ -69,7 +74,7 @@ final class StatisticsWriter: Sendable {
 
   deinit { queue.close() }
 
-  /// Writes `line`, unless one before it could not be written.
+  /// Writes `line`, unless a reader did not take one before it.
   ///
   /// An existing file is replaced by the first line with `hasReceived`; those before it are left
   /// out there, because a run that receives nothing must not destroy the statistics of another.
@@ -78,7 +83,7 @@ final class StatisticsWriter: Sendable {
     let item = Line(text: text, hasReceived: hasReceived)
     if queue.offer(item, bytes: text.utf8.count) == .full {
       Self.fail(.readerTooSlow, state)
-      queue.close()
+      if !isFile { queue.close() }
     }
   }
 
@@ -96,7 +101,7 @@ final class StatisticsWriter: Sendable {
   /// Whether nothing was written, because the file has the statistics of another run.
   var isLeftAsItWas: Bool { state.quietly(\.isLeftAsItWas) }
 
-  /// Why the statistics ended early; returned only once.
+  /// Why the statistics ended early, or lack lines; returned only once.
   func takeComplaint() -> String? {
     let failure = state.quietly { state -> WriteFailure? in
       guard !state.hasToldFailure, let failure = state.failure else { return nil }
@@ -110,11 +115,12 @@ final class StatisticsWriter: Sendable {
       return isFile
         ? "the disk of --stats \(name) is too slow" : "the reader of --stats \(name) does not read"
     case .cannotOpen, .inUse, .noReader, .failed:
-      return "--stats \(name) cannot be written: \(failure.reason); the run goes on without it"
+      return "--stats \(name) cannot be written: \(failure.reason); "
+        + (isFile ? "lines are left out until it can be" : "the run goes on without it")
     }
   }
 
-  /// The exit status if the statistics ended early.
+  /// The exit status if the statistics ended early, or lack lines.
   var status: ExitStatus? {
     state.quietly(\.failure).map { $0 == .readerGone ? .readerGone : .outputFailed }
   }
@@ -131,16 +137,16 @@ private final class StatisticsLog {
   /// Where the file is, which links may lead to.
   private let path: String
   private let limit: Int
-  private var file: FileWriter
+  /// `nil` while the file that follows a full one cannot be opened.
+  private var file: FileWriter?
   private var hasBegun = false
-  private var failure: WriteFailure?
   private(set) var isLeftAsItWas = false
-
-  var isFile: Bool { file.isFile }
+  let isFile: Bool
 
   init(_ target: String, limit: Int, readerPatience: Int) throws(CannotWrite) {
     self.limit = limit
     path = (try? SymbolicLink.target(of: target)) ?? target
+    let file: FileWriter
     if target == "-" {
       file = FileWriter(borrowing: STDOUT_FILENO)
     } else if target.hasPrefix("fd:") {
@@ -152,9 +158,7 @@ private final class StatisticsLog {
       file = FileWriter(borrowing: number)
     } else {
       do throws(WriteFailure) {
-        file = try FileWriter(
-          opening: target, permissions: Self.permissions, isAppending: true,
-          until: WriteDeadline(in: .seconds(readerPatience)))
+        file = try Self.open(target, until: WriteDeadline(in: .seconds(readerPatience)))
       } catch .noReader {
         throw CannotWrite(
           description: "--stats \(target): nobody has opened the pipe to read it within "
@@ -163,43 +167,67 @@ private final class StatisticsLog {
         throw CannotWrite(description: "--stats \(target): \(error.reason(opening: target))")
       }
     }
+    self.file = file
+    isFile = file.isFile
+  }
+
+  private static func open(
+    _ path: String, until deadline: WriteDeadline
+  ) throws(WriteFailure) -> FileWriter {
+    try FileWriter(
+      opening: path, permissions: permissions, isAppending: true, until: deadline)
   }
 
   /// Writes a line, in a new file if the old one is full; the first line replaces an existing file
   /// only if `replacing` is true.
   ///
-  /// - Returns: why not, from the first failure on.
+  /// - Returns: why not; a file then ends with the line before, and may take the next one.
   func write(_ line: String, replacing: Bool, within patience: Duration) -> WriteFailure? {
-    if !hasBegun, file.isFile, !file.isEmpty {
+    if !hasBegun, let file, file.isFile, !file.isEmpty {
       isLeftAsItWas = !replacing
-      guard replacing else { return failure }
+      guard replacing else { return nil }
       file.empty()
     }
-    // Others may have cut the file, as logrotate does.
-    if hasBegun, failure == nil, file.isFile, let length = file.length,
-      length + line.utf8.count > limit
-    {
-      rotate()
-    }
-    failure = failure ?? file.write(line, until: WriteDeadline(in: patience))
-    hasBegun = true
-    return failure
+    do throws(WriteFailure) {
+      // Others may have cut the file, as logrotate does.
+      if hasBegun, let file, file.isFile, let length = file.length,
+        length + line.utf8.count > limit
+      {
+        try endFullFile(file)
+      }
+      hasBegun = true
+      try append(line, to: currentFile(), until: WriteDeadline(in: patience))
+      return nil
+    } catch { return error }
   }
 
-  private func rotate() {
+  private func append(
+    _ line: String, to file: FileWriter, until deadline: WriteDeadline
+  ) throws(WriteFailure) {
+    let (written, failure) = unsafe Array(line.utf8).withUnsafeBytes {
+      unsafe file.write($0, until: deadline)
+    }
+    guard let failure else { return }
+    if written > 0 { file.removeLast(written) }
+    throw failure
+  }
+
+  /// The file that takes the next line, opened anew behind a full one.
+  private func currentFile() throws(WriteFailure) -> FileWriter {
+    if let file { return file }
+    let next = try Self.open(path, until: WriteDeadline(in: .zero))
+    file = next
+    return next
+  }
+
+  /// Gives a full file the name behind which it is kept.
+  private func endFullFile(_ full: FileWriter) throws(WriteFailure) {
     // Somebody may have removed it, or put another in its place, as logrotate does.
-    guard unsafe !file.isNamed(path) || rename(path, path + ".1") == 0 || errno == ENOENT else {
-      failure = .failed(errno: errno)
-      return
+    guard unsafe !full.isNamed(path) || rename(path, path + ".1") == 0 || errno == ENOENT else {
+      throw .failed(errno: errno)
     }
     // Somebody may have made a link to it in its place, and it is still locked.
-    _ = file.finish()
-    do {
-      file = try FileWriter(
-        opening: path, permissions: Self.permissions, isAppending: true,
-        until: WriteDeadline(in: .zero))
-    } catch {
-      failure = error
-    }
+    _ = full.finish()
+    file = nil
   }
 }

@@ -80,6 +80,8 @@ public struct AccessUnit: Sendable {
   public var beginsOtherSource = false
   /// Unanswered requests for a key picture by the time it was complete; 0 without feedback.
   public var unansweredKeyPictureRequests = 0
+  /// Which field of a frame it is; `nil` where its picture is a frame or cannot be told.
+  public var fields: Fields?
 
   public init(
     codec: VideoCodec, bytes: ByteBuffer, units: [NALUnit], time: MediaTime, firstArrival: Instant,

@@ -92,7 +92,25 @@ extension AccessUnitAssembler {
     if let cause = draft.damage { statistics.damaged[cause, default: 0] += 1 }
     var unit = draft.accessUnit(codec: format.codec, format: description)
     unit.beginsOtherSource = isBehindOtherSource
+    unit.fields = fields(of: draft)
     isBehindOtherSource = false
     ready.append(unit)
+  }
+
+  /// Which field of a frame the picture of `draft` is, if it is one.
+  private mutating func fields(of draft: AccessUnitDraft) -> AccessUnit.Fields? {
+    let first = firstField
+    firstField = nil
+    guard draft.hasPicture, let identity = draft.slices.identity, identity.isField else {
+      return nil
+    }
+    // Behind a loss, it may be of another frame: those that nothing refers to have one number.
+    if let first, first.identity.isCompleted(by: identity), !isBehindOtherSource,
+      !draft.isBehindLoss || draft.time == first.time
+    {
+      return .second
+    }
+    firstField = (identity, draft.time)
+    return .first
   }
 }

@@ -34,6 +34,8 @@ struct AccessUnitAssembler: Sendable {
   var lastLength = 0
   /// The time of the last picture.
   var lastPicture: MediaTime?
+  /// The last picture, if it is the first field of a frame.
+  var firstField: (identity: PictureIdentity, time: MediaTime)?
   private var lostPackets = 0
   /// Packets are missing directly before the next unit.
   private var isBehindGap = false

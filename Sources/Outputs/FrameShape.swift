@@ -5,7 +5,7 @@ public import Decode
 public struct FrameShape: Sendable, Hashable {
   /// Samples across and down.
   public struct Size: Sendable, Hashable {
-    /// 1 … 8192, as in the streams.
+    /// What a side may be.
     public static let bounds = 1...8192
 
     public let width: Int

@@ -16,6 +16,8 @@ import RTPWire
   private(set) var items = 0
   private(set) var bytes = 0
 
+  /// How long the file is behind the last record.
+  private var length: FileLength?
   private let file: FileWriter
   private let deadline: WriteDeadline
   private var vectors: [iovec] = unsafe []
@@ -41,17 +43,30 @@ import RTPWire
       written -= record.byteCount
       items += record.items
       bytes += record.byteCount
+      length = record.length ?? length
     }
     if let failure {
       if written > 0 { file.removeLast(written) }
       throw error(failure)
     }
-    for patch in records.flatMap(\.patches) {
+    if let failure = replace(records.flatMap(\.patches)) { throw error(failure) }
+  }
+
+  /// Has the header of a file that breaks off say how long it has become, as far as that can be
+  /// written.
+  func writeLength() { _ = replace(length?.patches(byteCount: bytes) ?? []) }
+
+  /// Replaces earlier bytes.
+  ///
+  /// - Returns: why not all were replaced.
+  private func replace(_ patches: [OutputRecord.Patch]) -> WriteFailure? {
+    for patch in patches {
       let failure = unsafe patch.bytes.withUnsafeReadableBytes {
         unsafe file.replace(at: patch.offset, with: $0)
       }
-      if let failure { throw error(failure) }
+      if let failure { return failure }
     }
+    return nil
   }
 
   /// Ends the file; nothing can be written afterwards.

@@ -8,12 +8,18 @@ import RTPWire
 struct Allotment: Sendable {
   /// Who gets an access unit, and what follows from it.
   struct UnitShare: Sendable, Hashable {
+    /// What shows that the picture before was the last one wanted: nobody gets it.
+    static let surplus = UnitShare(
+      isWanted: false, isForOutputs: false, isForDecoder: false, canContinue: true, isLast: true)
+
+    /// Whether anybody gets it.
+    let isWanted: Bool
     /// Whether outputs of access units get it.
     let isForOutputs: Bool
     let isForDecoder: Bool
     /// Whether decoding can continue with the next unit, as far as the units before this one tell.
     let canContinue: Bool
-    /// Whether it is the last one wanted.
+    /// Whether it is the last one wanted, or the last one came before it.
     let isLast: Bool
   }
 
@@ -41,6 +47,8 @@ struct Allotment: Sendable {
   private let measuresLatency: Bool
   /// Which units are in recordings; `nil` where others want them too.
   private var recordable: RecordableUnits?
+  /// Whether they hold the last one.
+  private var holdsLast = false
   /// What counts anew on each connection.
   private let recordings: RecordableUnits?
   /// The decoder's queue was full: units that depend on the dropped one are useless too.
@@ -77,11 +85,14 @@ struct Allotment: Sendable {
     statistics.endSound(at: end)
   }
 
-  /// Whether the wanted number of frames has come.
-  var isComplete: Bool { statistics.frames == frameLimit }
+  /// Whether as many frames came as are wanted, or as many pictures where nothing is decoded; the
+  /// second field of the last may be still to come.
+  var isComplete: Bool {
+    (decodes ? statistics.frames : statistics.usableUnits) == frameLimit
+  }
 
-  /// Whether as many frames came as are wanted, or as many access units where nothing is decoded.
-  var hasEnough: Bool { decodes ? isComplete : statistics.usableUnits == frameLimit }
+  /// Whether so many came, and nothing more belongs to the last.
+  var hasEnough: Bool { isOver && isComplete }
 
   /// Whether the wanted number of frames may come of the first `count` access units.
   func mayHaveEnough(of count: UInt64) -> Bool { frameLimit.map { $0 <= count } ?? false }
@@ -94,14 +105,19 @@ struct Allotment: Sendable {
   /// Counts `unit`; `nil` when it is no longer wanted.
   mutating func take(_ unit: AccessUnit) -> UnitShare? {
     guard !isOver else { return nil }
+    if !decodes, isComplete, unit.fields != .second {
+      isOver = true
+      return .surplus
+    }
     statistics.accessUnits += 1
     if unit.isRandomAccess { statistics.keyUnits += 1 }
     if unit.integrity == .damaged { statistics.damagedAccessUnits += 1 }
     if !decodes {
       statistics.pictures.note(unit)
       noteFirstPicture(at: unit.lastArrival)
-      if !hasUnitTaker, recordable?.takes(unit) == false { statistics.beforeKeyPicture += 1 }
-      if statistics.usableUnits == frameLimit { isOver = true }
+      count(unit)
+      // Only what follows a first field shows whether it has another one.
+      if isComplete, unit.fields != .first { isOver = true }
     }
     if unit.isRandomAccess { outputsAwaitRandomAccess = false }
     if outputsAwaitRandomAccess { statistics.skippedAfterReconnecting += 1 }
@@ -109,8 +125,22 @@ struct Allotment: Sendable {
     // What this unit causes is reported with the next one.
     defer { hasFailed = false }
     return UnitShare(
-      isForOutputs: !outputsAwaitRandomAccess, isForDecoder: decodes,
+      isWanted: true, isForOutputs: !outputsAwaitRandomAccess, isForDecoder: decodes,
       canContinue: isAnswer || !hasFailed, isLast: isOver)
+  }
+
+  /// Counts `unit` where nothing is decoded: what is in no recording, and what is no picture of its
+  /// own.
+  private mutating func count(_ unit: AccessUnit) {
+    let isSecond = unit.fields == .second
+    if !hasUnitTaker, recordable?.takes(unit) == false {
+      // A second field may take back what was said of the first.
+      statistics.beforeKeyPicture += isSecond && holdsLast ? 2 : 1
+      holdsLast = false
+    } else {
+      if isSecond { statistics.secondFields += 1 }
+      holdsLast = true
+    }
   }
 
   /// Counts a unit of the sound; `false` when it is no longer wanted.
@@ -209,6 +239,7 @@ struct Allotment: Sendable {
     decoderAwaitsRandomAccess = false
     outputsAwaitRandomAccess = true
     recordable = recordings
+    holdsLast = false
   }
 
   /// Ends the run: nothing more is wanted.

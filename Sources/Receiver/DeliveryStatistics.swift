@@ -58,8 +58,11 @@ public struct DeliveryStatistics: Counted, Hashable {
   /// The mean latency of the whole run, in nanoseconds; `nil` where latency is not measured.
   public var meanLatency: Double? { latencies == 0 ? nil : latencySum / Double(latencies) }
   public internal(set) var pictures = PictureStatistics()
-  /// The access units that count as pictures where nothing is decoded.
-  public var usableUnits: UInt64 { accessUnits - beforeKeyPicture }
+  /// The access units that count as pictures where nothing is decoded: of the two fields of a
+  /// frame, the first.
+  public var usableUnits: UInt64 { accessUnits - beforeKeyPicture - UInt64(secondFields) }
+  /// The access units that complete the picture of the one before, where nothing is decoded.
+  var secondFields = 0
   /// The access units that the decoder is done with.
   var decodedUnits: UInt64 { frames &+ failures.values.reduce(0, &+) }
   private var lastSound: Instant?

@@ -124,12 +124,15 @@ final class Distribution: Sendable {
   func deliver(_ unit: AccessUnit) -> Bool {
     let (share, takers) = state.withLock { ($0.allotment.take(unit), $0.unitTakers) }
     guard let share else { return true }
+    guard share.isWanted else {
+      end(.framesReached)
+      return true
+    }
     configuration.onAccessUnit?(unit)
     offer(unit, to: takers)
-    // A lane that drops counts its drops; receiving waits for none of them.
     if share.isForOutputs {
       for onlooker in configuration.onlookers { onlooker.onAccessUnit(unit) }
-      for output in outputs { output.lane.write(unit) }
+      outputs.write(unit)
     }
     let isTaken = share.isForDecoder ? decode(unit) : true
     if share.isLast { end(.framesReached) }
@@ -144,7 +147,7 @@ final class Distribution: Sendable {
     configuration.onSound?(unit)
     for onlooker in configuration.onlookers { onlooker.onSound(unit) }
     offer(unit, to: takers)
-    for output in outputs { output.lane.write(unit, at: ticket) }
+    outputs.write(unit, at: ticket)
   }
 
   private func offer<Element>(_ element: Element, to takers: [Handover<Element>]) {
@@ -159,16 +162,12 @@ final class Distribution: Sendable {
       defer { state.gathers = gathers }
       return state.gathers != gathers
     }
-    guard isChange else { return }
-    for output in outputs where !output.format.inputs.needDecoding {
-      output.lane.awaitsRelease = gathers
-    }
+    if isChange { outputs.gather(gathers) }
   }
 
   /// Notes the end of a read: nothing more comes for a while.
   func readCompleted() {
-    guard state.withLock(\.gathers) else { return }
-    for output in outputs where !output.format.inputs.needDecoding { output.lane.release() }
+    if state.withLock(\.gathers) { outputs.release() }
   }
 
   /// Whether a lossless output has more waiting than it should.
@@ -212,12 +211,9 @@ final class Distribution: Sendable {
     let isDecoderWaitedFor =
       clock.waitsForDecoder
       || frameTakers.contains { $0.pressure == .everyOne }
-      || outputs.contains { $0.holdsFarEnd && $0.format.inputs.needDecoding }
+      || outputs.holdFarEndForPictures
     if isDecoderWaitedFor, let decoder, decoder.isCrowded { return decoder.whenRoom }
-    let lane = outputs.first { output in
-      output.holdsFarEnd && !output.format.inputs.needDecoding && output.lane.isCrowded
-    }
-    if let lane { return lane.lane.whenRoom }
+    if let lane = outputs.crowdedLane { return lane.whenRoom }
     return unitTakers.first { $0.isCrowded }.map { $0.whenRoom }
       ?? soundTakers.first { $0.isCrowded }.map { $0.whenRoom }
   }
@@ -230,10 +226,8 @@ final class Distribution: Sendable {
       return state.decoder
     }
     gather(false)
-    for output in outputs where !output.format.inputs.needDecoding { output.lane.interrupt() }
-    let framesEnd: @Sendable () -> Void = { [outputs] in
-      for output in outputs where output.format.inputs.needDecoding { output.lane.interrupt() }
-    }
+    outputs.interrupt(decoded: false)
+    let framesEnd: @Sendable () -> Void = { [outputs] in outputs.interrupt(decoded: true) }
     if let decoder { decoder.beginFlush(then: framesEnd) } else { framesEnd() }
   }
 
@@ -369,8 +363,8 @@ final class Distribution: Sendable {
     configuration.onFrame?(frame)
     for taker in takers { taker.put(frame) }
     let ticket = playout?.note(frame, at: .now)
-    for output in outputs { output.lane.write(frame, at: ticket) }
-    report {
+    outputs.write(frame, at: ticket)
+    outputs.report {
       PictureReport(
         of: frame, number: share.number, withSamples: configuration.reportsSamples)
     }
@@ -380,20 +374,13 @@ final class Distribution: Sendable {
     end(.framesReached)
   }
 
-  private func report(_ make: () -> PictureReport) {
-    let takers = outputs.filter { $0.format.inputs.contains(.reports) }
-    guard !takers.isEmpty else { return }
-    let report = make()
-    for output in takers { output.lane.write(report) }
-  }
-
   private func note(_ event: DecoderBoxEvent) {
     state.withLock { $0.allotment.note(event) }
     if case .failed(let error) = event { cannotDecode(error) }
   }
 
   private func note(_ failure: DecodeFailure) {
-    if !state.withLock(\.allotment.isOver) { report { PictureReport(of: failure) } }
+    if !state.withLock(\.allotment.isOver) { outputs.report { PictureReport(of: failure) } }
     state.withLock { state in
       state.allotment.note(failure.reason)
       if case .notIntact = failure.reason {

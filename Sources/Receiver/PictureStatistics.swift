@@ -78,9 +78,14 @@ public struct PictureStatistics: Counted, Hashable {
       size: Size(width: frame.width, height: frame.height), arrival: frame.lastArrival)
   }
 
-  /// Notes the picture in `unit`, if it has one.
+  /// Notes the picture in `unit`, if it has one; a second field belongs to that of the first.
   mutating func note(_ unit: AccessUnit) {
     guard unit.dependency != nil else { return }
+    guard unit.fields != .second else {
+      codedBytes += UInt64(unit.bytes.readableBytes)
+      lastArrival = max(lastArrival ?? unit.lastArrival, unit.lastArrival)
+      return
+    }
     note(
       unit.time, isKey: unit.isRandomAccess, bytes: unit.bytes.readableBytes,
       size: unit.format.map { Size(width: $0.width, height: $0.height) },

@@ -122,6 +122,14 @@ struct AdviceTests {
     #expect(Verdict.explanation(of: fault, about: "a") == words + advice)
   }
 
+  @Test("sound that becomes another kind of the same codec")
+  func conversion() {
+    let change = SoundChange(from: "aac", to: "aac", container: "ts")
+    #expect(
+      Remark(.soundConverted(change), isVerbose: false)?.words
+        == "the sound is a kind of aac that ts cannot hold; it is encoded anew")
+  }
+
   @Test("why a file of sound ends that is as long as files are to be")
   func segment() {
     let ending = FileEnding(reason: .time, duration: 60, frames: 1500, isSoundOnly: true)

@@ -39,15 +39,21 @@ import Testing
   @Test("a .y4m file is the one that ffmpeg writes, header included", arguments: clips)
   func y4m(_ clip: Clip) async throws {
     let stream = try clip.encoded()
-    let expected = try clip.decodedByFFmpeg(stream, muxer: ["-f", "yuv4mpegpipe", "-strict", "-1"])
+    var expected = try clip.decodedByFFmpeg(stream, muxer: ["-f", "yuv4mpegpipe", "-strict", "-1"])
+    var header = String(decoding: expected.prefix { $0 != 10 }, as: UTF8.self)
+    if clip.name == "full range" {
+      // FFmpeg takes the range for the place of the chroma, which the stream says is on the left.
+      expected.removeFirst(header.utf8.count)
+      header.replace("C420jpeg XYSCSS=420JPEG", with: "C420mpeg2 XYSCSS=420MPEG2")
+      #expect(header.contains(" C420mpeg2 ") && header.hasSuffix(" XCOLORRANGE=FULL"))
+      expected = Array(header.utf8) + expected
+    }
     let folder = try TemporaryFolder()
     let lane = try lane(.path(folder("a.y4m")), "y4m")
     for frame in try await clip.decodedFrames() { lane.write(frame) }
     let summary = await lane.finish()
     let written = try folder.contents("a.y4m")
-    #expect(
-      String(decoding: written.prefix { $0 != 10 }, as: UTF8.self)
-        == String(decoding: expected.prefix { $0 != 10 }, as: UTF8.self))
+    #expect(String(decoding: written.prefix { $0 != 10 }, as: UTF8.self) == header)
     #expect(written == expected)
     #expect(summary.error == nil)
     #expect(summary.files == [folder("a.y4m")])

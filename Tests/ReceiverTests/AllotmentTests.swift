@@ -11,13 +11,17 @@ import Testing
 
 struct AllotmentTests {
   private func unit(
-    isRandomAccess: Bool = false, integrity: AccessUnit.Integrity = .whole
+    isRandomAccess: Bool = false, integrity: AccessUnit.Integrity = .whole,
+    fields: AccessUnit.Fields? = nil
   ) -> AccessUnit {
-    AccessUnit(
+    var unit = AccessUnit(
       codec: H264.codec, bytes: ByteBuffer(bytes: [0, 0, 0, 1, 0x65, 0x88, 0x84, 0x21]),
       units: [NALUnit(offset: 4, length: 4, type: 5)],
       time: MediaTime(ticks: 0, timescale: 90_000), firstArrival: Instant(nanoseconds: 0),
-      lastArrival: Instant(nanoseconds: 0), integrity: integrity, isRandomAccess: isRandomAccess)
+      lastArrival: Instant(nanoseconds: 0), integrity: integrity, isRandomAccess: isRandomAccess,
+      dependency: fields.map { _ in PictureDependency(references: .earlier) })
+    unit.fields = fields
+    return unit
   }
 
   private func allotment(
@@ -37,8 +41,34 @@ struct AllotmentTests {
     let expected: [Bool?] = decodes ? [false, false, false] : [false, true, nil]
     #expect(areLast == expected)
     #expect(allotment.isOver == !decodes)
-    #expect(!allotment.isComplete)
+    #expect(allotment.isComplete == !decodes)
     #expect(allotment.statistics.accessUnits == (decodes ? 3 : 2))
+  }
+
+  @Test("the two fields of a frame count once, and the last frame gets its second one")
+  func limitOfFields() {
+    var allotment = allotment(frameLimit: 2, decodes: false)
+    var areLast: [Bool?] = []
+    for fields: AccessUnit.Fields in [.first, .second, .first, .second, .first] {
+      areLast.append(allotment.take(unit(fields: fields))?.isLast)
+    }
+    #expect(areLast == [false, false, false, true, nil])
+    #expect(allotment.hasEnough)
+    let statistics = allotment.statistics
+    #expect(statistics.usableUnits == 2 && statistics.accessUnits == 4)
+    #expect(statistics.pictures.pictures == 2 && statistics.pictures.codedBytes == 32)
+  }
+
+  @Test("behind a field that has no other one, the limit holds as well")
+  func limitBehindALoneField() {
+    var allotment = allotment(frameLimit: 1, decodes: false)
+    let first = allotment.take(unit(fields: .first))
+    #expect(first?.isLast == false)
+    // The other one may be still to come.
+    #expect(allotment.isComplete && !allotment.hasEnough)
+    let next = allotment.take(unit(fields: .first))
+    #expect(next == Allotment.UnitShare.surplus)
+    #expect(allotment.hasEnough && allotment.statistics.accessUnits == 1)
   }
 
   @Test(
@@ -138,6 +168,28 @@ struct AllotmentTests {
       areLast == (isAlone ? [false, false, false, true, nil] : [false, true, nil, nil, nil]))
     #expect(allotment.statistics.usableUnits == 2)
     #expect(allotment.statistics.beforeKeyPicture == (isAlone ? 2 : 0))
+  }
+
+  @Test("a frame with which no recording can begin, because of its second field, does not count")
+  func damagedSecondField() async throws {
+    let sent = try PatternStream(
+      .h264, frames: 3,
+      as: RTPStream.Configuration(ssrc: 1, initialSequence: 0, initialTimestamp: 0))
+    let units = try Playback(sent.datagrams, media: sent.media).accessUnits
+    try #require(units.count == 3 && units[0].isRandomAccess)
+    var first = units[0]
+    first.fields = .first
+    var configuration = Receiver.Configuration()
+    let recording = try #require(OutputCatalogue.standard.format(named: "mp4"))
+    configuration.outputs = [OutputRequest(argument: "x.mp4", format: recording, policy: .block)]
+    var allotment = Allotment(configuration, measuresLatency: true)
+    for unit in [first, unit(integrity: .damaged, fields: .second), units[1]] {
+      _ = allotment.take(unit)
+    }
+    #expect(allotment.statistics.usableUnits == 0)
+    #expect(allotment.statistics.beforeKeyPicture == 3)
+    for unit in units { _ = allotment.take(unit) }
+    #expect(allotment.statistics.usableUnits == 3)
   }
 
   @Test func framesAreCountedUpToTheLimit() async throws {

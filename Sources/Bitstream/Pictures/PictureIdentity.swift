@@ -18,6 +18,16 @@ public struct PictureIdentity: Sendable, Hashable {
       && isIDR == other.isIDR && identifier == other.identifier && orderLow == other.orderLow
       && orderDifferences == other.orderDifferences
   }
+
+  /// Whether it is one of the two fields of a frame.
+  public var isField: Bool { field != nil }
+
+  /// Whether `next`, which follows it in decoding order, is the other field of its frame: the two
+  /// are a complementary pair (H.264 §3.30).
+  public func isCompleted(by next: PictureIdentity) -> Bool {
+    guard let field, next.field == field.opposite else { return false }
+    return frameNumber == next.frameNumber && isReference == next.isReference && !next.isIDR
+  }
 }
 
 /// Half of a frame: every other row.

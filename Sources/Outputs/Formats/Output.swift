@@ -85,6 +85,8 @@ public struct OutputRecord: Sendable {
   public var items: Int
   /// What changes before it; only in regular files.
   public var patches: [Patch] = []
+  /// How long the file is if it breaks off behind the record; `nil` leaves what is known of it.
+  var length: FileLength?
 
   public init(pieces: [Piece], items: Int = 1) {
     self.pieces = pieces

@@ -41,7 +41,7 @@ public enum OutputOutcome: Sendable, Hashable, CaseIterable {
   case cannotWrite
   /// The reader of the pipe went away.
   case readerGone
-  /// The pictures changed, which the output cannot express.
+  /// The pictures, their parameter sets or the sound changed, which the output cannot express.
   case formatChanged
   /// No picture came that it was to hold.
   case nothingIntact

@@ -133,7 +133,7 @@ struct Y4MOutput: Output {
     case .gbr, .packed, .semiPlanar: return nil
     case .yuv(.monochrome): return depth == 8 ? "Cmono" : "Cmono\(depth)"
     case .yuv(.yuv420) where depth == 8:
-      if frame.isRangeKnown, frame.colour.isFullRange { return "C420jpeg XYSCSS=420JPEG" }
+      // FFmpeg names the centre for full range, whatever the stream says of its chroma.
       return switch frame.chromaLocation {
       case .left: "C420mpeg2 XYSCSS=420MPEG2"
       case .topLeft: "C420paldv XYSCSS=420PALDV"

@@ -1,5 +1,6 @@
 import Bitstream
 import Decode
+import NIOCore
 
 /// A file format of recordings: its names, and what libavformat's muxer of it has to be told.
 struct Container: Sendable {
@@ -26,6 +27,8 @@ struct Container: Sendable {
   let tags: [VideoCodec: String]
   /// The sound that can be copied into it.
   private let copiedSound: Set<SoundCodec>
+  /// Whether each unit of AAC is behind a header of its own (ADTS), which cannot name all of AAC.
+  private var hasHeadersOfAAC = false
   /// What other sound becomes; linear samples where it is `nil`.
   private var coding: SoundEncoder.Coding? = .aac
   /// Whether it holds pictures too.
@@ -50,7 +53,15 @@ struct Container: Sendable {
   func options(canSeek: Bool) -> [Setting] { settings + (canSeek ? [] : pipeSettings) }
 
   /// Whether sound of that format is copied.
-  func copies(_ format: SoundFormat) -> Bool { copiedSound.contains(format.codec) }
+  ///
+  /// ADTS has room for the usual configurations alone. Where a program config element says more,
+  /// libavformat writes it once, and nothing behind a reader's later beginning could be decoded.
+  func copies(_ format: SoundFormat) -> Bool {
+    guard copiedSound.contains(format.codec) else { return false }
+    guard hasHeadersOfAAC, format.codec == AAC.codec else { return true }
+    let configuration = try? AudioSpecificConfig(parsing: ByteBuffer(bytes: format.configuration))
+    return configuration.flatMap { ADTSHeader(of: $0, byteCount: 0) } != nil
+  }
 
   /// What sound of that format, which is not copied, becomes.
   func coding(for format: SoundFormat) -> SoundEncoder.Coding {
@@ -89,8 +100,8 @@ struct Container: Sendable {
   static let transportStream = Container(
     name: "ts", otherEndings: ["m2ts", "mts"], muxerName: "mpegts", isImmediate: true,
     hasMovieHeader: false, hasLengths: false, keyPictureFlags: ("mpegts_flags", "+resend_headers"),
-    tags: [:], copiedSound: [AAC.codec, Opus.codec], settings: [("mpegts_m2ts_mode", "0")],
-    pipeSettings: [])
+    tags: [:], copiedSound: [AAC.codec, Opus.codec], hasHeadersOfAAC: true,
+    settings: [("mpegts_m2ts_mode", "0")], pipeSettings: [])
 
   /// Linear samples, of 24 bits where the sender's have as many, otherwise of 16.
   ///
@@ -105,8 +116,8 @@ struct Container: Sendable {
   static let audioDataTransportStream = Container(
     name: "aac", otherEndings: ["adts"], muxerName: "adts", isImmediate: true,
     hasMovieHeader: false, hasLengths: false, keyPictureFlags: nil, tags: [:],
-    copiedSound: [AAC.codec], holdsPictures: false, fillsHoles: true, settings: [],
-    pipeSettings: [])
+    copiedSound: [AAC.codec], hasHeadersOfAAC: true, holdsPictures: false, fillsHoles: true,
+    settings: [], pipeSettings: [])
 
   /// Opus in Ogg (RFC 7845), half a second in each page: the muxer keeps a page back until the next
   /// is whole, and a crash costs both.

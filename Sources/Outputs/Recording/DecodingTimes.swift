@@ -24,6 +24,8 @@ struct DecodingTimes: Sendable {
   static let greatestDepth = 16
 
   /// Pictures whose presentation time had to be moved: the stream reorders more than it says.
+  ///
+  /// Those that have the time of the picture before are moved as well, but not reordered.
   private(set) var moved = 0
   private let depth: Int
   private let interval: Int64
@@ -32,6 +34,8 @@ struct DecodingTimes: Sendable {
   /// Presentation times of the last pictures, ascending: `depth` of them, and those to come.
   private var waiting: [Int64] = []
   private var last: Times?
+  /// When the last picture was to be shown.
+  private var lastAsked: Int64?
 
   /// Begins with the first pictures.
   ///
@@ -76,7 +80,8 @@ struct DecodingTimes: Sendable {
     }
     placed += 1
     if let last { decoding = max(decoding, last.decoding.addingSaturating(1)) }
-    if decoding > presentation { moved += 1 }
+    if decoding > presentation, presentation != lastAsked { moved += 1 }
+    lastAsked = presentation
     let times = Times(
       presentation: max(presentation, decoding), decoding: decoding,
       duration: last.map { decoding.subtractingSaturating($0.decoding) } ?? interval)

@@ -16,11 +16,30 @@ package struct RecordableUnits: Sendable {
   private var entries = FileEntries()
   /// Whether what follows an outage begins another file; a pipe goes on.
   private let canContinue: Bool
+  /// Whether they hold the last unit, and whether a file begins with it.
+  private var last = (isHeld: false, beginsFile: false)
 
   package init(inFiles: Bool) { canContinue = inFiles }
 
   /// Whether recordings hold `unit`, the next one.
+  ///
+  /// They hold both fields of a frame or neither: if a second one is not held, its first one, of
+  /// which something else was said, is not held either.
   package mutating func takes(_ unit: AccessUnit) -> Bool {
+    if unit.fields == .second {
+      // No file begins with a frame that lacks something.
+      if last.beginsFile, unit.integrity != .whole {
+        state = .waiting
+        last.isHeld = false
+      }
+    } else {
+      last.beginsFile = false
+      last.isHeld = takes(picture: unit)
+    }
+    return last.isHeld
+  }
+
+  private mutating func takes(picture unit: AccessUnit) -> Bool {
     let leap = continuity.judge(.init(unit), at: unit.time, arrival: unit.firstArrival)
     if leap != nil, unit.needsThoseBefore {
       // The file goes on up to the next entry.
@@ -34,6 +53,7 @@ package struct RecordableUnits: Sendable {
     switch state {
     case .waiting:
       if isEntry { state = .opening(unit.time) }
+      last.beginsFile = isEntry
       return isEntry
     case .opening(let key):
       if unit.leads(key) { return false }

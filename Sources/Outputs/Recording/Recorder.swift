@@ -165,7 +165,7 @@ struct Recorder {
     if case .opening(let opening) = state { unfiled += opening.items }
     unfiled += nextSound.reduce(0) { $0 + $1.items }
     nextSound = []
-    if held != nil { unfiled += 1 }
+    unfiled += held?.accessUnitCount ?? 0
     (held, overdue) = (nil, nil)
     actions.removeAll()
     state = .waiting
@@ -199,7 +199,7 @@ struct Recorder {
     switch takeState() {
     case .waiting:
       guard isEntry, !isPausing, let header = entries.header(for: unit) else {
-        unfiled += 1
+        unfiled += unit.accessUnitCount
         return
       }
       var opening = RecordingOpening(
@@ -209,12 +209,16 @@ struct Recorder {
       state = .opening(opening)
       try openIfReady()
     case .opening(var opening):
-      if !opening.append(unit) { unfiled += 1 }
+      if !opening.append(unit) { unfiled += unit.accessUnitCount }
       state = .opening(opening)
       try openIfReady()
     case .recording(var file):
       if isEntry { file.replaceSets(by: entries.sets, for: own) }
-      if file.takes(unit) { writeNext(unit, to: &file) } else { unfiled += 1 }
+      if file.takes(unit) {
+        writeNext(unit, to: &file)
+      } else {
+        unfiled += unit.accessUnitCount
+      }
       state = .recording(file)
     }
   }
@@ -268,7 +272,7 @@ struct Recorder {
       }
     } catch {
       // A picture that the muxer refuses costs nothing but itself.
-      unfiled += 1
+      unfiled += unit.accessUnitCount
     }
   }
 

@@ -19,6 +19,7 @@ struct RecorderInput {
   private(set) var dropped = 0
   private(set) var track: SoundTrack
   private var interleaver = Interleaver()
+  private var fields = FieldPairs()
   private var strays = StrayTimes()
   /// Whether a picture of this connection has come.
   private var hasPictures = false
@@ -43,7 +44,7 @@ struct RecorderInput {
   mutating func append(_ unit: AccessUnit) {
     hasPictures = true
     placeEarlySound()
-    for unit in strays.take(unit) { interleaver.append(unit) }
+    for picture in fields.take(unit) { place(picture) }
     guard interleaver.soundHasStopped else { return }
     // What the encoder still has is from before the pause, and may belong to a file that ends.
     for sample in track.finish() { interleaver.append(sample) }
@@ -69,7 +70,7 @@ struct RecorderInput {
   ///
   /// - Parameter isContinued: whether what comes next belongs to the same file.
   mutating func interrupt(isContinued: Bool) {
-    appendStray()
+    appendRest()
     for sample in track.interrupt(isContinued: isContinued) { interleaver.append(sample) }
     dropEarlySound()
     interleaver.end()
@@ -90,7 +91,7 @@ struct RecorderInput {
   mutating func finish() {
     if !hasSeenPictures, !isSoundOnly { beginSoundAlone() }
     dropEarlySound()
-    appendStray()
+    appendRest()
     for sample in track.finish() { interleaver.append(sample) }
     interleaver.end()
   }
@@ -104,8 +105,14 @@ struct RecorderInput {
     isSoundOnly = false
   }
 
-  private mutating func appendStray() {
-    if let unit = strays.finish() { interleaver.append(unit) }
+  private mutating func place(_ picture: AccessUnit) {
+    for picture in strays.take(picture) { interleaver.append(picture) }
+  }
+
+  /// Appends what waits for the next picture.
+  private mutating func appendRest() {
+    if let field = fields.finish() { place(field) }
+    if let picture = strays.finish() { interleaver.append(picture) }
   }
 
   // MARK: - What comes out

@@ -48,6 +48,7 @@ struct RecordingFile {
   /// Items that the muxer has and nobody took.
   private var pending = 0
   private var header: MovieHeader?
+  private var waveHeader: WaveHeader?
   /// The tracks of which the fragment that is being made is known to have something.
   private var begunTracks: Set<Int> = []
   /// Whether the muxer has to be told again that fragments have times of their own.
@@ -180,7 +181,7 @@ struct RecordingFile {
   }
 
   /// What the file begins with before its first sample, if anything.
-  mutating func begin() -> OutputRecord? { take() }
+  mutating func begin() -> OutputRecord? { take(until: 0) }
 
   /// Adds `unit`.
   ///
@@ -216,7 +217,7 @@ struct RecordingFile {
     let end = MediaTime(
       ticks: max(place.presentation.addingSaturating(place.duration), following ?? 0),
       timescale: pictures.timescale)
-    return take(adding: 1, until: end)
+    return take(adding: unit.accessUnitCount, until: end)
   }
 
   private mutating func bytes(
@@ -261,17 +262,18 @@ struct RecordingFile {
     else { return nil }
     // What cannot be completed now leaves with what follows.
     try? muxer.flush()
-    return take()
+    return take(until: length)
   }
 
   /// Ends the file; what is left of it, and what it has become.
   mutating func finish(because reason: FileReason) -> (last: OutputRecord?, ending: FileEnding) {
     // What cannot be completed is left out: the file ends on a whole fragment.
     try? muxer.finish()
-    var last = take()
+    var last = take(until: length)
     if canSeek, let header {
       last = last ?? OutputRecord(pieces: [], items: 0)
       last?.patches.append(header.patch(duration: duration))
+      last?.length = .movie(header, duration: duration)
     }
     return (
       last,
@@ -294,29 +296,38 @@ struct RecordingFile {
 
   /// What is complete after a sample of `items`, which lasts until `end`.
   private mutating func take(adding items: Int, until end: MediaTime) -> OutputRecord? {
+    // A fragment leaves with the first sample of the next one.
+    var taken = length
     length = max(length, end.nanoseconds)
     // libavformat waits for all tracks with the header, and with everything behind it.
     if container.hasMovieHeader, header == nil,
       length > Self.longestHeader || unheaded > Self.largestHeader
     {
       try? muxer.flush()
+      taken = length
     }
-    // A fragment leaves with the first sample of the next one.
     if container.isImmediate { pending += items }
     defer { if !container.isImmediate { pending += items } }
-    return take()
+    return take(until: taken)
   }
 
-  private mutating func take() -> OutputRecord? {
+  /// What the muxer has written, with which the file lasts until `end`, in nanoseconds.
+  private mutating func take(until end: Int64) -> OutputRecord? {
     guard var record = muxer.take() else { return nil }
     // The last sample may have begun another fragment.
     begunTracks = []
     lengthTaken = length
     record.items = pending
     pending = 0
-    if header == nil, container.hasMovieHeader, case .bytes(let bytes)? = record.pieces.first {
-      header = MovieHeader(in: bytes)
+    if header == nil, waveHeader == nil, case .bytes(let bytes)? = record.pieces.first {
+      if container.hasMovieHeader { header = MovieHeader(in: bytes) }
+      // It comes before all samples.
+      if frames == 0 { waveHeader = WaveHeader(in: bytes) }
     }
+    guard canSeek else { return record }
+    record.length =
+      header.map { FileLength.movie($0, duration: Double(end) / 1e9) }
+      ?? waveHeader.map { FileLength.wave($0) }
     return record
   }
 }

@@ -153,7 +153,7 @@ final class RecordingFiles: OutputDestination {
   }
 
   func close() {
-    closeFile()
+    breakOff()
     retention?.finish(until: deadline.instant)
   }
 
@@ -179,7 +179,7 @@ final class RecordingFiles: OutputDestination {
     } catch {
       guard canContinue else { throw error }
       note(error, at: current?.path)
-      closeFile()
+      breakOff()
       // The disk may be full, and the next file needs room.
       retention?.look()
       recorder?.fileFailed(pausing: isFailing ? Self.pause : .zero)
@@ -277,6 +277,12 @@ final class RecordingFiles: OutputDestination {
     guard canContinue else { return }
     closeFile()
     retention?.look()
+  }
+
+  /// Closes a file that was not ended.
+  private func breakOff() {
+    writer?.writeLength()
+    closeFile()
   }
 
   private func closeFile() {

@@ -32,7 +32,7 @@ struct RecordingOpening {
   private(set) var pictures = 1
   private(set) var leftOut = 0
   /// Received units that it holds.
-  private(set) var items = 1
+  private(set) var items: Int
   private var bytes: Int
   /// Whether the learning time has passed.
   private(set) var isLong = false
@@ -49,6 +49,7 @@ struct RecordingOpening {
     self.header = header
     self.clockOffset = clockOffset
     elements = [.picture(unit)]
+    items = unit.accessUnitCount
     bytes = unit.bytes.readableBytes
   }
 
@@ -90,7 +91,7 @@ struct RecordingOpening {
     }
     elements.append(.picture(unit))
     pictures += 1
-    items += 1
+    items += unit.accessUnitCount
     bytes += unit.bytes.readableBytes
     let time = unit.time.nanoseconds(since: first.time)
     longestStep = max(longestStep, time.subtractingSaturating(newest))

@@ -76,6 +76,14 @@ import Testing
     #expect(times.moved == 1)
   }
 
+  @Test("pictures with one time follow each other, and are not reordered")
+  func oneTime() {
+    var times = DecodingTimes(depth: 0, interval: 3600, first: [0])
+    let placed = [0, 0, 3600, 3600].map { times.place($0).decoding }
+    #expect(placed == [0, 1, 3600, 3601])
+    #expect(times.moved == 0)
+  }
+
   @Test(
     "how far pictures are reordered can be seen",
     arguments: [

@@ -57,5 +57,12 @@ import Testing
       _ = header.patch(duration: .infinity)
       _ = header.patch(duration: -1)
     }
+    let names = [("RIFF", 0), ("WAVE", 8), ("data", 12 + generator.integer(below: 20))]
+    for (name, place) in names where bytes.count > 40 {
+      bytes.replaceSubrange(place..<place + 4, with: Array(name.utf8))
+    }
+    guard let header = WaveHeader(in: ByteBuffer(bytes: bytes)) else { return }
+    #expect((20...bytes.count).contains(header.length))
+    for count in [0, header.length, .max] { _ = header.patches(byteCount: count) }
   }
 }

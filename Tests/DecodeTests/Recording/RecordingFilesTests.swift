@@ -241,6 +241,59 @@ import Testing
     }
   }
 
+  /// Writes `items` as they come from a capture, and does not end the last file.
+  private static func record(
+    _ items: [OutputItem], as container: Container, to path: String
+  ) throws {
+    let format = try #require(catalogue.format(named: container.name))
+    var configuration = OutputLane.Configuration(target: .path(path), format: format)
+    configuration.wallClock = .arrivals
+    let files = RecordingFiles(container, configuration: configuration, deadline: WriteDeadline())
+    try files.open {}
+    try files.write(items)
+    files.close()
+  }
+
+  private static func number(_ bytes: some Collection<UInt8>) -> Int {
+    bytes.reduce(0) { $0 << 8 | Int($1) }
+  }
+
+  @Test("a file that breaks off on a full disk says how long it has become")
+  func lengthsOfBrokenFiles() async {
+    await #expect(processExitsWith: .success) {
+      let folder = try TemporaryFolder()
+      let pictures = Array(try Self.units(3).joined())
+      // No file may be longer than three fragments of a second and a part of the fourth.
+      let size = pictures.prefix(105).reduce(0) { $0 + $1.bytes.readableBytes }
+      let sound = RecordedSoundTests.clicks(seconds: size / 16_000 + 2)
+      let resource = __rlimit_resource_t(RLIMIT_FSIZE.rawValue)
+      var limit = rlimit()
+      let result = unsafe getrlimit(resource, &limit)
+      #expect(result == 0)
+      limit.rlim_cur = rlim_t(size)
+      #expect(unsafe setrlimit(resource, &limit) == 0)
+      signal(SIGXFSZ, SIG_IGN)
+      try Self.record(pictures.map { .unit($0) }, as: .mp4, to: folder("a.mp4"))
+      try Self.record(sound.map { .sound($0) }, as: .wave, to: folder("a.wav"))
+      limit.rlim_cur = limit.rlim_max
+      #expect(unsafe setrlimit(resource, &limit) == 0)
+
+      let movie = try folder.contents("a.mp4")
+      let header = try #require(MovieHeader(in: ByteBuffer(bytes: movie)))
+      let field = movie[header.offset..<header.offset + (header.isLong ? 8 : 4)]
+      let duration = Double(Self.number(field)) / Double(header.timescale)
+      let shown = try FFmpeg.frameHashes(of: folder("a.mp4")).count
+      #expect(shown >= 30 && abs(duration * 30 - Double(shown)) < 3, "\(duration) \(shown)")
+
+      let wave = try folder.contents("a.wav")
+      let start = try #require(WaveHeader(in: ByteBuffer(bytes: wave))).length
+      #expect(String(decoding: wave[start - 8..<start - 4], as: UTF8.self) == "data")
+      #expect((size / 2...size).contains(wave.count))
+      #expect(Self.number(wave[4..<8].reversed()) == wave.count - 8)
+      #expect(Self.number(wave[start - 4..<start].reversed()) == wave.count - start)
+    }
+  }
+
   @Test("a recording whose old files cannot be deleted does not begin")
   func noThread() async {
     await #expect(processExitsWith: .success) {

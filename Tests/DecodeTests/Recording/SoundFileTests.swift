@@ -75,6 +75,20 @@ struct SoundFileTests {
   }
 
   @Test(
+    "AAC is copied into .ts and .aac where a header of ADTS can say what it is",
+    arguments: [
+      ("LC", "1190", true), ("HE-AAC", "2b118800", true), ("LD", "b99100", false),
+      ("units of 960 samples", "131400", false),
+      ("a program config element", "118004c4010020000d4c61766335392e33372e31303056e500", false),
+    ])
+  func namedByADTS(name: String, hex: String, isCopied: Bool) throws {
+    let format = try AudioSpecificConfig(parsing: ByteBuffer(bytes: bytes(hex))).format
+    #expect(Container.transportStream.copies(format) == isCopied, "\(name)")
+    #expect(Container.audioDataTransportStream.copies(format) == isCopied, "\(name)")
+    #expect(Container.mp4.copies(format) && Container.matroska.copies(format), "\(name)")
+  }
+
+  @Test(
     "Opus lasts as long as the sound that it is made of, at rates that it does not have",
     arguments: [44_100, 32_000, 22_050])
   func opusOfOtherRates(rate: Int) throws {
