@@ -25,7 +25,7 @@ public struct FormatDescription: Sendable, Hashable {
   }
 
   public var codec: VideoCodec
-  /// Luma samples shown, after cropping; 1 … 8192.
+  /// Luma samples shown, after cropping; 1 … ``maximumSide``.
   public var width: Int
   public var height: Int
   /// `profile_idc` or `general_profile_idc`.

@@ -255,13 +255,15 @@ extension Verdict {
   }
 
   /// What is wrong where `types` came, but not the one that a session description names; `nil` if
-  /// it did, or if there is no description.
+  /// it did or lists one of them beside it, or if there is no description.
   static func undescribedType(
     _ types: [UInt8], _ status: Receiver.Status, _ wish: Wish
   ) -> String? {
     guard wish.payloadType == nil, let stream = status.stream, stream.reception.delivered == 0,
       case .receiving(let codec, let named?) = stream.phase, !types.isEmpty,
-      !types.contains(named), wish.isDescribed || stream.tracks.contains(where: { $0.place != nil })
+      !types.contains(named),
+      stream.tracks.allSatisfy({ $0.otherPayloadTypes.allSatisfy { !types.contains($0) } }),
+      wish.isDescribed || stream.tracks.contains(where: { $0.place != nil })
     else { return nil }
     let list = types.map(words(forType:)).joined(separator: ", ")
     // A type with a fixed meaning is no other name for the codec.
@@ -269,6 +271,16 @@ extension Verdict {
     return "packets have payload type \(list), the session description names \(named) for "
       + codec.encodingName
       + (remedy.map { "; --payload-type \($0) overrules it" } ?? "")
+  }
+
+  /// What is wrong where sound came, but in none of the formats that are described; `nil` if it
+  /// did, or if there is none.
+  private static func otherSound(_ status: Receiver.Status) -> String? {
+    guard let statistics = status.stream?.sound?.sound?.statistics, statistics.otherTypes > 0,
+      statistics.otherTypes == statistics.packets
+    else { return nil }
+    return "\(statistics.otherTypes.counted("packet")) came, none of a payload type that is "
+      + "described for sound and whose coding is known"
   }
 
   /// The codecs that are known: `H264, H265`.
@@ -297,6 +309,7 @@ extension Verdict {
     {
       return TransportHint.unproven(reception.unconfirmed)
     }
+    if let words = otherSound(status) { return words }
     let delivered = status.transport.delivered
     if status.stream?.hasReportsAlone == true { return TransportHint.reportsAlone }
     if case .recognizing? = status.stream?.phase, delivered > 0 {

@@ -9,20 +9,31 @@ struct MediaTimeline: Sendable {
   private static let greatestDisagreement: Int64 = 1
 
   let clockRate: UInt32
-  private var last: (timestamp: UInt32, ticks: Int64, arrival: Instant)?
+  /// How many nanoseconds a quarter of the timestamps' period lasts.
+  ///
+  /// Behind a pause of twice as many, the nearest value is not that of a clock which went on.
+  private let longPause: Int64
+  private var last: Placement?
 
-  init(clockRate: UInt32) { self.clockRate = clockRate }
+  /// A timestamp, the time that was given to it, and when it came.
+  private typealias Placement = (timestamp: UInt32, ticks: Int64, arrival: Instant)
+
+  init(clockRate: UInt32) {
+    self.clockRate = clockRate
+    longPause = (1 << 30) * 1_000_000_000 / Int64(max(clockRate, 1))
+  }
 
   /// The newest timestamp seen, or `nil` before the first.
   private(set) var newest: UInt32?
   /// Whether a timestamp has been below an earlier one, as those of B pictures are.
   private(set) var stepsBack = false
 
-  /// The time of `timestamp`, unwrapped to the value nearest to the previous packet.
+  /// The time of `timestamp`, unwrapped to the value nearest to the previous packet, or behind a
+  /// long pause to the one that the arrivals suggest.
   mutating func place(_ timestamp: UInt32, arrival: Instant) -> MediaTime {
     let ticks: Int64
     if let last {
-      ticks = last.ticks &+ Int64(Self.difference(from: last.timestamp, to: timestamp))
+      ticks = self.ticks(of: timestamp, at: arrival, behind: last)
     } else {
       ticks = Int64(timestamp)
     }
@@ -37,11 +48,40 @@ struct MediaTimeline: Sendable {
 
   /// The time of `timestamp` without moving the timeline; `nil` before the first packet.
   func time(of timestamp: UInt32) -> MediaTime? {
+    last.flatMap { time(of: timestamp, at: $0.arrival) }
+  }
+
+  /// The time of `timestamp`, which came at `arrival`, without moving the timeline; `nil` before
+  /// the first packet.
+  func time(of timestamp: UInt32, at arrival: Instant) -> MediaTime? {
     last.map {
-      MediaTime(
-        ticks: $0.ticks &+ Int64(Self.difference(from: $0.timestamp, to: timestamp)),
-        timescale: clockRate)
+      MediaTime(ticks: ticks(of: timestamp, at: arrival, behind: $0), timescale: clockRate)
     }
+  }
+
+  private func ticks(of timestamp: UInt32, at arrival: Instant, behind last: Placement) -> Int64 {
+    let pause = last.arrival.nanoseconds(to: arrival)
+    let nearest = last.ticks &+ Int64(Self.difference(from: last.timestamp, to: timestamp))
+    guard pause > longPause else { return nearest }
+    let elapsed = Instant(nanoseconds: pause).ticks(at: clockRate)
+    let expected = last.timestamp &+ UInt32(truncatingIfNeeded: elapsed)
+    let deviation = Int64(Self.difference(from: expected, to: timestamp))
+    // Clocks drift apart by less than a thousandth. One that stood still meanwhile says nothing of
+    // the pause.
+    let tolerance = Self.memory * Int64(clockRate) &+ (elapsed >> 10)
+    guard Int64(deviation.magnitude) <= tolerance else { return nearest }
+    return last.ticks &+ elapsed &+ deviation
+  }
+
+  /// The timeline for timestamps at another rate, which have nothing to do with those before
+  /// (RFC 7160 §2): only the time goes on.
+  func counted(at clockRate: UInt32) -> MediaTimeline {
+    var timeline = MediaTimeline(clockRate: clockRate)
+    guard let last else { return timeline }
+    let time = MediaTime(ticks: last.ticks, timescale: self.clockRate)
+    let ticks = Instant(nanoseconds: time.nanoseconds).ticks(at: clockRate)
+    timeline.last = (last.timestamp, ticks, last.arrival)
+    return timeline
   }
 
   /// Starts a new numbering at `timestamp`, at the time that the arrivals suggest.

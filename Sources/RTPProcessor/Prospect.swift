@@ -16,8 +16,14 @@ struct Prospect: Sendable {
     case stray
   }
 
+  /// How many packets of the current numbering may come among those of another one: more than a
+  /// network puts behind the first packet of a restart.
+  private static let greatestDisturbance = 8
+
   let ssrc: UInt32
   let firstArrival: Instant
+  /// When the first of its packets came behind which none of the current numbering has come.
+  private(set) var undisturbedSince: Instant
   private(set) var lastArrival: Instant
   /// In order of arrival, each number once.
   private(set) var held: [ReorderBuffer.Entry] = []
@@ -34,10 +40,15 @@ struct Prospect: Sendable {
   /// The numbers held, and whether decoding can begin there.
   private var isEntryPoint: [Int64: Bool] = [:]
   private var holdsEntryPoint = false
+  /// How many packets of the current numbering have come since the first one.
+  private var disturbances = 0
+  /// Whether one of them is the latest.
+  private var isDisturbed = false
 
   init(packet: RTPPacket, arrival: Instant) {
     ssrc = packet.ssrc
     firstArrival = arrival
+    undisturbedSince = arrival
     lastArrival = arrival
     unwrapper = SequenceUnwrapper(first: packet.sequenceNumber)
   }
@@ -56,15 +67,38 @@ struct Prospect: Sendable {
       guard let last = held.last?.sequence,
         (last - sequence).magnitude <= UInt64(SourceProof.greatestDropout)
       else { return .stray }
-    } else if !proof.note(packet.sequenceNumber), !held.isEmpty {
-      let (dropped, isNamed) = (held.count, isNamed)
-      self = Prospect(packet: packet, arrival: arrival)
-      self.isNamed = isNamed
-      _ = hold(packet, arrival: arrival, isEntryPoint: isEntryPoint)
-      return .heldInstead(of: dropped)
+    } else {
+      let isRelated =
+        held.last.map { ($0.sequence - sequence).magnitude <= UInt64(SourceProof.usualReach) }
+        ?? true
+      guard isRelated else {
+        let (dropped, isNamed) = (held.count, isNamed)
+        self = Prospect(packet: packet, arrival: arrival)
+        self.isNamed = isNamed
+        _ = hold(packet, arrival: arrival, isEntryPoint: isEntryPoint)
+        return .heldInstead(of: dropped)
+      }
+      _ = proof.note(packet.sequenceNumber)
+      if isDisturbed {
+        isDisturbed = false
+        undisturbedSince = arrival
+      }
     }
     store(entry, isEntryPoint: isEntryPoint)
     return .held
+  }
+
+  /// Notes that the current numbering went on at `arrival`, and returns whether the packets held
+  /// may begin another one all the same.
+  ///
+  /// A network may put some packets behind the first ones of a restart. It has to be proved anew,
+  /// by packets with none of the current numbering between them.
+  mutating func disturb(at arrival: Instant, reorderWindow: Duration) -> Bool {
+    disturbances += 1
+    isDisturbed = true
+    proof = SourceProof()
+    return disturbances <= Self.greatestDisturbance
+      && arrival <= firstArrival.advanced(by: reorderWindow)
   }
 
   /// Whether decoding can begin in the run of packets from the first one on, so that there is no

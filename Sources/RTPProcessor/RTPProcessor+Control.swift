@@ -49,7 +49,8 @@ extension RTPProcessor {
 
   mutating func note(_ report: SenderReportArrival) {
     lastReport = report
-    guard let time = source?.timeline.time(of: report.report.timestamp) else { return }
+    let timeline = source?.timeline
+    guard let time = timeline?.time(of: report.report.timestamp, at: report.arrival) else { return }
     let outcome = clock.note(report.report, at: time)
     if outcome != .mapped { ignoredSenderReports[outcome, default: 0] += 1 }
   }

@@ -8,6 +8,11 @@ extension RTPProcessor {
   /// A source that has said goodbye has paused since then.
   public var silentFrom: Instant? { goodbye ?? source?.liveliness.silentFrom }
 
+  /// Whether that media has paused at `now` for longer than it did before; `true` without a source.
+  public func pausesUnusually(at now: Instant) -> Bool {
+    goodbye != nil || source?.liveliness.pausesUnusually(at: now) ?? true
+  }
+
   /// Takes packets of `payloadType` for the media from now on.
   ///
   /// What was held is ready before them, gaps included. The totals and the media time continue.

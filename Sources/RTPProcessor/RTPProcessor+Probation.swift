@@ -101,7 +101,7 @@ extension RTPProcessor {
   /// When `prospect`, which is validated, takes over or is dropped.
   func dueTime(of prospect: Prospect) -> Instant {
     guard let source, prospect.ssrc != source.ssrc else {
-      return prospect.firstArrival.advanced(by: configuration.reorderWindow)
+      return prospect.undisturbedSince.advanced(by: configuration.reorderWindow)
     }
     if hasSaidGoodbye { return prospect.lastArrival }
     let patience = prospect.firstArrival.advanced(by: Self.prospectPatience)
@@ -114,10 +114,16 @@ extension RTPProcessor {
     // Behind a restart, too, the first packet may come late.
     case .first, .newNumbering:
       return prospect.beginsAtEntryPoint || isProbationFull
-        || prospect.firstArrival.advanced(by: configuration.reorderWindow) <= now
+        || prospect.undisturbedSince.advanced(by: configuration.reorderWindow) <= now
     case .succession:
       guard let source, !hasSaidGoodbye else { return true }
-      return source.continuesNumbering(with: first.packet) || source.liveliness.silentFrom <= now
+      if source.continuesNumbering(with: first.packet) || source.liveliness.silentFrom <= now {
+        return true
+      }
+      // What a fast sender sends until the silence is certain would not fit. Behind a pause of the
+      // network, packets come within the window.
+      return isProbationFull && isAlone(prospect, at: now)
+        && source.liveliness.lastArrival.advanced(by: configuration.reorderWindow) <= now
     }
   }
 
@@ -125,7 +131,7 @@ extension RTPProcessor {
   /// succeeded it.
   func isAlone(_ prospect: Prospect, at now: Instant?) -> Bool {
     guard let source else { return true }
-    return source.liveliness.lastArrival < prospect.firstArrival
+    return source.liveliness.lastArrival < prospect.undisturbedSince
       && source.liveliness.pausesUnusually(
         at: max(prospect.lastArrival, now ?? prospect.lastArrival))
   }

@@ -97,15 +97,16 @@ public struct RTPProcessor: Sendable {
 
   /// Begins a session after `former`, which is over: another connection, perhaps another sender.
   ///
-  /// No packets are carried over. The totals continue, and so does the media time if the clock rate
-  /// is the same.
+  /// No packets are carried over. The totals continue, and so does the media time, also by a clock
+  /// of another rate.
   public init(configuration: Configuration, after former: RTPProcessor) {
     self.init(configuration: configuration)
     statistics = former.statistics
     ignoredSenderReports = former.ignoredSenderReports
     promotions = former.promotions
+    let rate = max(configuration.clockRate, 1)
     let timeline = former.source?.timeline ?? former.formerTimeline
-    if timeline?.clockRate == max(configuration.clockRate, 1) { formerTimeline = timeline }
+    formerTimeline = timeline?.clockRate == rate ? timeline : timeline?.counted(at: rate)
   }
 
   /// The SSRC of the current source, once one is validated.
@@ -313,13 +314,18 @@ public struct RTPProcessor: Sendable {
     goodbye.map { $0.advanced(by: goodbyeGrace) < arrival } ?? false
   }
 
-  /// The current source continues in its old numbering, so packets far from it were strays.
+  /// The current source continues in its old numbering, so packets far from it were strays, unless
+  /// the network has put this one behind them.
   ///
-  /// A retransmission may follow the RTCP BYE without revoking it.
+  /// A retransmission may follow the RTCP BYE without revoking it, and a restart likewise.
   private mutating func noteLife(_ way: Source.Way, at arrival: Instant) {
-    if way == .network, Self.isRevoked(goodbye, by: arrival) { goodbye = nil }
+    guard way == .network else { return }
+    if Self.isRevoked(goodbye, by: arrival) { goodbye = nil }
     if prospects.isEmpty { return }
     let current = ssrc
-    if let index = prospects.firstIndex(where: { $0.ssrc == current }) { dismiss(at: index) }
+    guard let index = prospects.firstIndex(where: { $0.ssrc == current }) else { return }
+    let mayBeRestart = prospects[index].disturb(
+      at: arrival, reorderWindow: configuration.reorderWindow)
+    if !mayBeRestart { dismiss(at: index) }
   }
 }

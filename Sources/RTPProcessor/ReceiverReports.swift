@@ -12,16 +12,20 @@ public struct ReceiverReports<Randomness: RandomNumberGenerator & Sendable>: Sen
   public private(set) var ssrc: UInt32
   /// Whether a report has been sent: who has not sent any must not say goodbye (§6.3.7).
   private var hasReported = false
-  private let canonicalName: String
+  /// The name of the participant, which is the same in all its sessions (§6.5.1).
+  public let canonicalName: String
   private var randomness: Randomness
   /// The state of the sources at the last report, to report the changes since.
   private var prior: [SourceReception] = []
 
-  /// Begins at `now`; the name and the identifier are drawn from `randomness` (RFC 7022 §4.2).
-  public init(randomness: Randomness, at now: Instant) {
+  /// Begins at `now`; the identifier is drawn from `randomness`, and so is the name where the
+  /// participant has none yet (RFC 7022 §4.2).
+  public init(randomness: Randomness, canonicalName: String? = nil, at now: Instant) {
     var randomness = randomness
     ssrc = randomness.next()
-    canonicalName = (0..<2).map { _ in String(randomness.next() as UInt64, radix: 36) }.joined()
+    self.canonicalName =
+      canonicalName
+      ?? (0..<2).map { _ in String(randomness.next() as UInt64, radix: 36) }.joined()
     self.randomness = randomness
     deadline = now
     // The first one comes early (§6.2), so that what is between the two sees both directions.

@@ -12,6 +12,9 @@ public struct MediaDescription: Sendable, Hashable {
   /// The encoding names of other formats that it may come in, where none of all is known (RFC 8866
   /// §5.14); for messages.
   public var alternatives: [String] = []
+  /// The other formats that its section lists, without any beside them: the sender may use each of
+  /// them, too, and go on from one to another (RFC 8866 §5.14).
+  public var otherFormats: [MediaDescription] = []
   /// Ticks a second, never 0; that of video where nothing is said.
   public var clockRate: UInt32 {
     get { saidClockRate ?? Self.videoClockRate }
@@ -62,10 +65,17 @@ public struct MediaDescription: Sendable, Hashable {
 extension MediaDescription {
   /// This description, with what is missing filled in from `other`.
   ///
-  /// A given payload type and encoding name stay; the parameters come with them.
+  /// A given payload type and encoding name stay; the parameters come with them. What is beside
+  /// another type than the given one, or of another encoding, does not come.
   public func completed(by other: MediaDescription) -> MediaDescription {
     var completed = other
-    if let payloadType { completed.payloadType = payloadType }
+    if let payloadType {
+      (completed.payloadType, completed.otherFormats) = (payloadType, otherFormats)
+    } else if let encodingName {
+      completed.otherFormats.removeAll {
+        $0.encodingName?.uppercased() != encodingName.uppercased()
+      }
+    }
     if let encodingName { completed.encodingName = encodingName }
     if let saidClockRate { completed.saidClockRate = saidClockRate }
     if let channels { completed.channels = channels }
@@ -89,6 +99,9 @@ extension MediaDescription {
   public var encodingNames: String? {
     encodingName.map { ([$0] + alternatives).joined(separator: " or ") }
   }
+
+  /// The payload types of ``otherFormats``.
+  public var otherTypes: [UInt8] { otherFormats.compactMap(\.payloadType) }
 
   /// The payload types of what corrects or repeats the media or is put around it, in their session.
   public var auxiliaryTypes: [UInt8] {

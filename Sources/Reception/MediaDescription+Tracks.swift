@@ -6,7 +6,15 @@ import RTPWire
 extension MediaDescription {
   /// Whether it gives `payloadType` to this media.
   func assigns(_ payloadType: UInt8) -> Bool {
-    self.payloadType == payloadType || auxiliaryTypes.contains(payloadType)
+    self.payloadType == payloadType
+      || otherFormats.contains { $0.payloadType == payloadType }
+      || auxiliaryTypes.contains(payloadType)
+  }
+
+  /// Takes the rate of the coding where none is said: cameras write a rate of 0, and mean that.
+  mutating func inferClockRate(from formats: FormatCatalogue) {
+    if !saysClockRate, let rate = formats.sampleRate(of: self) { clockRate = rate }
+    for index in otherFormats.indices { otherFormats[index].inferClockRate(from: formats) }
   }
 }
 

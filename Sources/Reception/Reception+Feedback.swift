@@ -38,7 +38,9 @@ extension Reception {
   /// Each channel has an identifier and intervals of its own, whatever the randomness is.
   private mutating func newReports(on track: Int) -> ChannelReports {
     let own = SplitMix64(seed: randomness.next())
-    return ChannelReports(track: track, reports: ReceiverReports(randomness: own, at: now))
+    let reports = ReceiverReports(randomness: own, canonicalName: canonicalName, at: now)
+    canonicalName = reports.canonicalName
+    return ChannelReports(track: track, reports: reports)
   }
 
   private func hasReports(at place: Int) -> Bool {

@@ -28,8 +28,7 @@ extension Reception {
     let media = media.map { description in
       guard description.kind == .audio else { return description }
       var sound = description.payloadType == said?.payloadType ? said ?? description : description
-      // Cameras write a rate of 0, and mean that of the coding.
-      if !sound.saysClockRate, let rate = formats.sampleRate(of: sound) { sound.clockRate = rate }
+      sound.inferClockRate(from: formats)
       return sound
     }
     let sound = media.indices.prefix(Self.maximumDescribed).first {
@@ -219,7 +218,9 @@ extension Reception {
 
   private func track(of packet: RTPPacket) -> Track {
     let said = configuration.stream.sound
-    let isSaid = said?.payloadType == packet.payloadType
+    let isSaid =
+      said.map { ([$0] + $0.otherFormats).contains { $0.payloadType == packet.payloadType } }
+      ?? false
     let media = isSaid ? said : nil
     var track = Track(
       media ?? MediaDescription(onlyPayloadType: packet.payloadType), at: nil,

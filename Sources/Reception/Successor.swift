@@ -6,7 +6,8 @@ import RTPWire
 ///
 /// A sender that is set up anew may change it, and nothing tells where the media is not described.
 /// Sound beside the pictures has another type too, so it must be certain that these are pictures
-/// and that they can be decoded, and the former type must have stopped.
+/// and that they can be decoded, and the former type must have stopped. Types that are listed for
+/// the pictures need not be recognized.
 struct Successor: Sendable {
   /// What has come of a type.
   private struct Progress: Sendable {
@@ -17,7 +18,7 @@ struct Successor: Sendable {
   }
 
   /// When the first of them came.
-  private let beginning: Instant
+  let beginning: Instant
   private let formats: FormatCatalogue
   private var preroll: Preroll
   /// The first to come first.
@@ -52,6 +53,9 @@ struct Successor: Sendable {
     }
     return nil
   }
+
+  /// The types of the sources that have proved themselves.
+  var provenTypes: [UInt8] { preroll.payloadTypes }
 
   /// Whether it goes on at the same time as a packet of the former type that came at `arrival`:
   /// networks reorder packets within `window`, no further.

@@ -11,6 +11,8 @@ public struct TrackStatus: Sendable {
   /// The encoding name, such as `H264` or `PCMU`; `nil` while unknown.
   public let codecName: String?
   public let payloadType: UInt8?
+  /// The payload types that its description lists beside its first one (RFC 8866 §5.14).
+  public let otherPayloadTypes: [UInt8]
   /// The source of its packets, once one has proved itself.
   public let ssrc: UInt32?
   /// Timestamp ticks per second.
@@ -38,10 +40,12 @@ extension TrackStatus {
   init(of track: Track, isChosen: Bool) {
     place = track.place
     kind = track.media.kind
-    codecName = track.media.encodingName
-    payloadType = track.media.payloadType
+    let media = track.current
+    codecName = media.encodingName
+    payloadType = media.payloadType
+    otherPayloadTypes = track.media.otherTypes
     ssrc = track.ssrc
-    clockRate = track.media.clockRate
+    clockRate = track.clockRate
     self.isChosen = isChosen
     sound = track.sound.map { SoundStatus(format: $0.format, statistics: $0.statistics) }
     reception = track.processor.statistics
@@ -58,6 +62,7 @@ extension TrackStatus {
       codecName = video.media.encodingName
       payloadType = video.media.payloadType
     }
+    otherPayloadTypes = video.media.otherTypes
     ssrc = video.ssrc
     clockRate = video.media.clockRate
     isChosen = true

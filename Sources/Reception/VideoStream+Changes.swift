@@ -3,7 +3,8 @@ import Defragment
 import RTPProcessor
 import RTPWire
 
-/// A sender that changes its codec or its payload type, where nothing was said of them.
+/// A sender that changes its codec or its payload type, where nothing was said of them or several
+/// are listed.
 extension VideoStream {
   /// Unpacks a packet, once it is known of what codec it is.
   ///
@@ -55,7 +56,7 @@ extension VideoStream {
   /// Keeps `datagram`, whose payload type is not the stream's: the sender may go on with it.
   mutating func considerSuccession(by datagram: Datagram) {
     guard let packet = try? datagram.packet(),
-      packet.payloadType != configuration.sound?.payloadType
+      configuration.sound?.assigns(packet.payloadType) != true
     else { return }
     var successor = self.successor ?? Successor(configuration.formats, at: datagram.arrival)
     self.successor = nil
@@ -64,16 +65,42 @@ extension VideoStream {
     goOnIfDue(at: datagram.arrival)
   }
 
+  /// The listed format of `payloadType`, if its codec is known (RFC 8866 §5.14).
+  func listedFormat(_ payloadType: UInt8) -> MediaDescription? {
+    guard !media.otherFormats.isEmpty else { return nil }
+    return ([media] + media.otherFormats).first {
+      $0.payloadType == payloadType
+        && $0.encodingName.flatMap(configuration.formats.codec(encodingName:)) != nil
+    }
+  }
+
   /// What the sender has certainly gone on with: of the codec that was said, if one was.
+  ///
+  /// What is listed needs no more than a source that has proved itself.
   private var succession: (codec: VideoCodec, payloadType: UInt8)? {
+    if !media.otherFormats.isEmpty, case .receiving = phase {
+      for type in successor?.provenTypes ?? [] {
+        guard let name = listedFormat(type)?.encodingName,
+          let codec = configuration.formats.codec(encodingName: name)
+        else { continue }
+        return (codec, type)
+      }
+    }
     guard let result = successor?.result, case .receiving(let former, _) = phase,
       result.codec == former || configuration.media.encodingName == nil
     else { return nil }
     return result
   }
 
-  /// When the former payload type has paused for so long that another one takes over.
-  var successionDeadline: Instant? { succession == nil ? nil : processor.silentFrom }
+  /// When the former payload type has paused for so long that another one takes over; if nothing
+  /// of it has come, none waits longer than for what the network has put behind it.
+  var successionDeadline: Instant? {
+    guard let successor, succession != nil else { return nil }
+    if processor.ssrc == nil, !media.otherFormats.isEmpty {
+      return successor.beginning.advanced(by: configuration.reorderWindow)
+    }
+    return processor.silentFrom
+  }
 
   /// Goes on with another payload type, if it is time.
   mutating func goOnIfDue(at now: Instant) {
@@ -89,8 +116,8 @@ extension VideoStream {
     processor.change(payloadType: payloadType, receivingAgain: datagrams)
     while let packet = processor.next(at: now) { unpack(packet) }
     endTurn()
-    // What still waited may have been of another codec too.
-    if case .receiving(codec, _) = phase {
+    // What still waited may have been of another codec too, and a listed format has parameters.
+    if listedFormat(payloadType) == nil, case .receiving(codec, _) = phase {
       phase = .receiving(codec, payloadType: payloadType)
     } else {
       change(to: codec, payloadType: payloadType, at: now)
@@ -108,6 +135,9 @@ extension VideoStream {
     var media = configuration.media
     media.encodingName = codec.encodingName
     media.payloadType = payloadType
+    if let listed = payloadType.flatMap({ listedFormat($0) }) {
+      media.formatParameters = listed.formatParameters
+    }
     // A recognized codec is in the catalogue, so this does not throw.
     try? setUp(media)
     hasBegun = false

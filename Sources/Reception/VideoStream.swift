@@ -76,7 +76,7 @@ public struct VideoStream: Sendable {
   var turn: CodecTurn?
   /// The time of the last packet that was unpacked, where the codec may change.
   var lastUnpacked: MediaTime?
-  /// What may change the payload type, where none was said.
+  /// What may change the payload type, where none was said or several are listed.
   var successor: Successor?
   /// Access units from before such a change.
   var formerUnits = CircularBuffer<AccessUnit>()
@@ -292,7 +292,10 @@ public struct VideoStream: Sendable {
     if isWhole, case .recognizing = phase {
       take(preroll.conclude(media: configuration.media, at: now))
     }
-    goOnWithSuccessor(at: now)
+    // Of two listed types that are sent at once, the other one does not follow at the end.
+    if media.otherFormats.isEmpty || processor.pausesUnusually(at: now) {
+      goOnWithSuccessor(at: now)
+    }
     processor.finish(at: now, isWhole: isWhole)
     while let packet = processor.next(at: now) { unpack(packet) }
     endTurn()
@@ -367,8 +370,10 @@ public struct VideoStream: Sendable {
     }
     // What a session of retransmissions brings is no other source, and no other codec.
     if outcome == .ignoredPayloadType, datagram.channel == .media {
-      passOver(datagram)
-      if configuration.media.payloadType == nil { considerSuccession(by: datagram) }
+      let isListed = datagram.payloadType.flatMap { listedFormat($0) } != nil
+      // Until there are pictures, what is listed for them is no other medium.
+      if !isListed || ssrc != nil { passOver(datagram) }
+      if isListed || configuration.media.payloadType == nil { considerSuccession(by: datagram) }
     } else if let successor, outcome == .inOrder || outcome == .parked,
       successor.isBeside(datagram.arrival, window: configuration.reorderWindow)
     {

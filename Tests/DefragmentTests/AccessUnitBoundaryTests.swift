@@ -36,6 +36,13 @@ struct AccessUnitBoundaryTests {
         .init("419a55", 6000, marker: true),
       ], gives: [["658811"], ["654022"], ["419a33", "414044"], ["419a55"]]),
     Camera(
+      "data partitions B and C have no slice header, whatever they begin with",
+      [
+        .init("674d001ee54c90", 0), .init("68ce3c80", 0), .init("628886035558", 0),
+        .init("63888c055558", 0), .init("64888e075558", 0, marker: true),
+      ],
+      gives: [["674d001ee54c90", "68ce3c80", "628886035558", "63888c055558", "64888e075558"]]),
+    Camera(
       "a delimiter behind a picture begins the next access unit",
       [.init("658811", 0), .init("0910", 0), .init("419a22", 0, marker: true)],
       gives: [["658811"], ["0910", "419a22"]]),

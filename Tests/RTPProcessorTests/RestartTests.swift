@@ -239,6 +239,30 @@ private func leap(_ places: Int) -> (session: VirtualSession, sender: VirtualSen
     #expect(session.discontinuities == 1)
   }
 
+  /// The network puts the last packet of the old numbering behind the first of the new one.
+  @Test(arguments: [true, false])
+  func aRestartThatThePacketBeforeItOvertakesLosesNothing(beginsAtKey: Bool) {
+    var session = VirtualSession(isEntryPoint: { _ in beginsAtKey })
+    var sender = VirtualSender()
+    for packet in sender.packets(9) { session.receive(packet) }
+    session.run(for: .milliseconds(300))
+    let delayed = sender.packet()
+    var restarted = VirtualSender(sequence: 40_000, timestamp: 5_000_000, firstIdentity: 11)
+    #expect(session.receive(restarted.packet()) == .probation)
+    session.run(for: .milliseconds(1))
+    #expect(session.receive(delayed) == .inOrder)
+    for packet in restarted.packets(4) {
+      session.run(for: .milliseconds(1))
+      session.receive(packet)
+    }
+    session.run(for: .milliseconds(200))
+    #expect(session.deliveredIdentities == Array(1...15))
+    #expect(session.statistics.unconfirmed == 0)
+    #expect(session.statistics.lost == 0)
+    #expect(session.statistics.sequenceRestarts == 1)
+    #expect(session.discontinuities == 2)
+  }
+
   @Test func straysThatHaveNothingToDoWithEachOtherProveNothing() {
     var noise = SeededGenerator(seed: 8)
     var sender = VirtualSender()

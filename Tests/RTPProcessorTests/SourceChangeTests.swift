@@ -160,6 +160,34 @@ import Testing
     #expect(outcome.statistics.foreignSource == 0)
   }
 
+  /// Ten packets a millisecond are more than wait until the silence of the first source is certain.
+  @Test func aFastSenderThatTakesAnotherNameLosesNothing() {
+    var first = VirtualSender()
+    var successor = VirtualSender(sequence: 20_000, ssrc: 0xB, firstIdentity: 1_000)
+    var session = VirtualSession.running(&first, packets: 200)
+    for packet in successor.packets(3_000) {
+      session.receive(packet)
+      session.run(for: .microseconds(100))
+    }
+    session.run(for: .seconds(3))
+    #expect(session.deliveredIdentities == Array(1...200) + Array(1_000..<4_000))
+    #expect(session.statistics.foreignSource == 0)
+    #expect(session.statistics.sourceChanges == 1)
+  }
+
+  /// The first source is held back for less time than the network may reorder.
+  @Test func aFloodInAPauseOfTheNetworkTakesNothingOver() {
+    var first = VirtualSender()
+    var stranger = VirtualSender(sequence: 20_000, ssrc: 0xB, firstIdentity: 10_000)
+    var session = VirtualSession.running(&first, packets: 200)
+    for packet in stranger.packets(3_000) {
+      session.receive(packet)
+      session.run(for: .microseconds(50))
+    }
+    for packet in first.packets(10) { #expect(session.receive(packet) == .inOrder) }
+    #expect(session.statistics.sourceChanges == 0)
+  }
+
   /// The stranger sends at the very moment at which the first source is found silent.
   @Test func aStrangerDoesNotGetAheadOfTheSuccessor() {
     var first = VirtualSender()

@@ -213,6 +213,22 @@ import Testing
     }
   }
 
+  /// A second numbering under one SSRC, as of retransmissions that nobody announced.
+  @Test func numbersThatComeOneByOneBetweenTheOthersAreNoRestart() {
+    var sender = VirtualSender()
+    var session = VirtualSession.running(&sender)
+    var other = VirtualSender(sequence: 40_000, timestamp: 5_000_000, firstIdentity: 10_000)
+    for packet in sender.packets(300) {
+      session.receive(other.packet())
+      #expect(session.receive(packet) == .inOrder)
+      session.run(for: .milliseconds(1))
+    }
+    session.finish()
+    #expect(session.deliveredIdentities == Array(1...310))
+    #expect(session.statistics.unconfirmed == 300)
+    #expect(session.statistics.sequenceRestarts == 0)
+  }
+
   /// Geovision cameras send packets of type 50 that repeat the number before them.
   @Test(arguments: [96, nil] as [UInt8?])
   func packetsOfAnotherTypeThatRepeatANumberDisturbNothing(expected: UInt8?) {

@@ -102,6 +102,35 @@ import Testing
       ])
   }
 
+  /// Half of the timestamps' period is 6.6 h; the sender's clock goes on during a pause, or stands
+  /// still.
+  @Test(arguments: [20_000, 27_000, 60_000, 400_000], [true, false])
+  func aLongPauseIsAsLongAsTheClockSays(seconds: Int, goesOn: Bool) {
+    var sender = VirtualSender()
+    var session = VirtualSession.running(&sender)
+    let last = session.deliveries.last?.packet.time.ticks ?? 0
+    let pause = goesOn ? Int64(seconds) * 90_000 : 0
+    sender.next.timestamp &+= UInt32(truncatingIfNeeded: pause)
+    session.run(for: .seconds(seconds))
+    for packet in sender.packets(3) { session.receive(packet) }
+    #expect(
+      session.deliveries.suffix(3).map(\.packet.time.ticks) == [
+        last + pause + 3000, last + pause + 6000, last + pause + 9000,
+      ])
+  }
+
+  @Test func aReportDuringALongPauseHasTheTimeOfThePause() {
+    var sender = VirtualSender()
+    var session = VirtualSession.running(&sender)
+    let last = session.deliveries.last?.packet.time.ticks ?? 0
+    session.run(for: .seconds(27_000))
+    sender.next.timestamp &+= 2_430_000_000
+    session.receive(
+      senderReport(ssrc: 0xA, ntpTime: 5 << 32, timestamp: sender.next.timestamp))
+    let time = MediaTime(ticks: last + 2_430_003_000, timescale: 90_000)
+    #expect(session.processor.clock.captureTime(of: time) == WallClockTime(ntpTime: 5 << 32))
+  }
+
   /// A sender that restarts its clock continues at the time that the arrivals suggest.
   @Test(arguments: [UInt32(5), 0x8000_0000, 0xFFFF_FFFF])
   func aClockThatStartsAfreshGoesOnWhereTheArrivalsSay(timestamp: UInt32) {

@@ -274,6 +274,67 @@ import Testing
     #expect(pair.wholeUnits == former.units + pair.sender.units)
   }
 
+  /// A section that lists H.264 as 96 and, with another packetization mode, as 97.
+  private static var several: MediaDescription {
+    var media = MediaDescription(payloadType: 96, encodingName: "H264")
+    media.otherFormats = [
+      MediaDescription(
+        payloadType: 97, encodingName: "H264", formatParameters: ["packetization-mode": "1"])
+    ]
+    return media
+  }
+
+  @Test("a sender uses any of the listed types from the beginning", arguments: [96, 97] as [UInt8])
+  func listedType(_ type: UInt8) throws {
+    var pair = try Pair(
+      sender: VirtualSender(units: 100, seed: 1, payloadType: type, at: Self.start),
+      describes: [Self.several])
+    pair.drive(for: .seconds(5))
+    pair.carrierEnded()
+    pair.finish()
+    #expect(pair.wholeUnits == pair.sender.units)
+    let tracks = pair.reception.status.tracks
+    #expect(tracks.map(\.payloadType) == [type])
+    #expect(tracks[0].reception.lost == 0 && tracks[0].reception.isBalanced)
+    #expect(tracks[0].reception.ignoredPayloadTypes.isEmpty)
+  }
+
+  @Test("a sender goes on from one listed type to the other, and back")
+  func listedTypes() throws {
+    var pair = try Pair(
+      sender: VirtualSender(units: 0, seed: 1, at: .init(nanoseconds: .max)),
+      describes: [Self.several])
+    var units: [ByteBuffer] = []
+    for (index, type) in [96, 97, 96].enumerated() {
+      pair.sender = VirtualSender(
+        units: 100, seed: UInt64(index), payloadType: UInt8(type),
+        firstNumber: pair.sender.nextNumber, at: pair.now)
+      pair.drive(for: .seconds(5))
+      units += pair.sender.units
+    }
+    pair.carrierEnded()
+    pair.finish()
+    #expect(pair.wholeUnits == units)
+    #expect(pair.reception.status.reception.lost == 0)
+  }
+
+  @Test("pictures of two listed types at once are those of the first, to the end")
+  func listedTypesAtOnce() throws {
+    var pair = try Pair(
+      sender: VirtualSender(units: 100, seed: 1, at: Self.start), describes: [Self.several])
+    var other = VirtualSender(units: 100, seed: 2, ssrc: 0xB, payloadType: 97, at: Self.start)
+    while let due = other.deadline {
+      pair.drive(until: due)
+      for sending in other.send(at: due) where sending.channel == .media {
+        pair.receive(sending.bytes)
+      }
+    }
+    pair.carrierEnded()
+    pair.finish()
+    #expect(pair.sender.units.count == 100)
+    #expect(pair.wholeUnits == pair.sender.units)
+  }
+
   @Test("a type that was said stays, and so does a codec", arguments: [true, false])
   func saidStays(isType: Bool) throws {
     var said = MediaDescription()

@@ -95,6 +95,87 @@ struct SoundReceptionTests {
     }
   }
 
+  /// A section of PCMU that lists `other`, too.
+  private static func listing(_ other: MediaDescription) -> MediaDescription {
+    var media = described
+    media.otherFormats = [other]
+    return media
+  }
+
+  private static let listed = listing(
+    MediaDescription(kind: .audio, payloadType: 8, encodingName: "PCMA", clockRate: 8000))
+  private static let listedFaster = listing(
+    MediaDescription(kind: .audio, payloadType: 97, encodingName: "L8", clockRate: 16_000))
+
+  @Test("Sends the second of the listed formats, by itself or on the channel of the video")
+  func secondFormat() throws {
+    for isAlone in [true, false] {
+      let sender =
+        isAlone ? Self.silent() : VirtualSender(units: 50, seed: 1, at: Self.start)
+      var pair = try Pair(
+        sender: sender, describes: isAlone ? [Self.listed] : [sender.media, Self.listed])
+      for number in 0..<100 {
+        pair.receive(Self.packet(number, type: 8))
+        pair.drive(for: .milliseconds(20))
+      }
+      pair.carrierEnded()
+      pair.finish()
+      #expect(pair.sound.count == 100)
+      #expect(pair.sound.allSatisfy { $0.format.codec == G711.aLaw })
+      let sound = try #require(pair.reception.status.sound)
+      #expect(sound.codecName == "PCMA" && sound.payloadType == 8)
+      #expect(sound.sound?.statistics.otherTypes == 0)
+    }
+  }
+
+  @Test("Goes on from one listed format to another and back, without a break")
+  func formatsInTurn() throws {
+    var pair = try Pair(sender: Self.silent(), describes: [Self.listed])
+    for number in 0..<150 {
+      pair.receive(Self.packet(number, type: (50..<100).contains(number) ? 8 : 0))
+      pair.drive(for: .milliseconds(20))
+    }
+    #expect(Self.numbers(pair) == (0..<150).map { UInt8($0) })
+    let isALaw = pair.sound.map { $0.format.codec == G711.aLaw }
+    #expect(isALaw == (0..<150).map { (50..<100).contains($0) })
+    #expect(pair.sound.dropFirst().allSatisfy { !$0.isDiscontinuity && $0.lostBefore == 0 })
+    let statistics = try #require(pair.reception.status.sound?.sound?.statistics)
+    #expect(statistics.otherTypes == 0 && statistics.silentSamples == 0 && statistics.isBalanced)
+  }
+
+  @Test("Goes on in a listed format whose clock has another rate, and back")
+  func formatsOfSeveralClocks() throws {
+    var pair = try Pair(sender: Self.silent(), describes: [Self.listedFaster])
+    for number in 0..<150 {
+      pair.receive(Self.packet(number, type: (50..<100).contains(number) ? 97 : 0))
+      pair.drive(for: .milliseconds(20))
+    }
+    #expect(Self.numbers(pair) == (0..<150).map { UInt8($0) })
+    #expect(
+      pair.sound.map(\.time.timescale)
+        == (0..<150).map { (50..<100).contains($0) ? 16_000 : 8000 })
+    // Times go on, however little the timestamps of one clock have to do with those of the other.
+    let times = pair.sound.map(\.time.nanoseconds)
+    #expect(zip(times, times.dropFirst()).allSatisfy { $0 < $1 && $1 - $0 <= 50_000_000 })
+    let sound = try #require(pair.reception.status.sound)
+    #expect(sound.sound?.statistics.otherTypes == 0)
+    #expect(sound.clockRate == 8000 && sound.codecName == "PCMU")
+    #expect(sound.reception.lost == 0 && sound.reception.isBalanced)
+  }
+
+  @Test("A single packet of a format with another clock changes nothing")
+  func strayFormat() throws {
+    var pair = try Pair(sender: Self.silent(), describes: [Self.listedFaster])
+    for number in 0..<100 {
+      pair.receive(Self.packet(number, type: number % 10 == 5 ? 97 : 0))
+      pair.drive(for: .milliseconds(20))
+    }
+    #expect(pair.sound.count == 90)
+    #expect(pair.sound.dropFirst().allSatisfy { !$0.isDiscontinuity && $0.lostBefore == 0 })
+    let sound = try #require(pair.reception.status.sound)
+    #expect(sound.sound?.statistics.otherTypes == 10 && sound.clockRate == 8000)
+  }
+
   @Test("Sound comes on the video's channel, and the user has its description")
   func describedByTheUser() throws {
     let sender = VirtualSender(units: 100, seed: 1, at: Self.start)

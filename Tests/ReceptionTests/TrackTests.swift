@@ -54,6 +54,20 @@ import Testing
     #expect(times[0] != times[1])
   }
 
+  /// RFC 3550 §6.5.1: by the name it is known that both are of one participant.
+  @Test func allTracksAreReportedOnUnderOneName() throws {
+    let pair = try Self.play([Self.video, Self.audio], soundOn: 1)
+    var names: [Int: Set<String>] = [:]
+    for (bytes, track, _) in pair.sent {
+      for case .sourceDescription(let said) in try RTCPPacket.parse(compound: bytes) {
+        names[track, default: []].formUnion(said.values)
+      }
+    }
+    #expect(names.count == 2)
+    #expect(names[0]?.count == 1)
+    #expect(names[0] == names[1])
+  }
+
   /// Each on its own channel; and both on one, where the payload types tell (RFC 9143).
   @Test(arguments: [0, 1])
   func soundIsReceivedBesideTheVideo(track: Int) throws {

@@ -289,6 +289,8 @@ struct SessionDescriptionTests {
     let media = try #require(session.media.first)
     #expect(media.formats.map(\.payloadType) == [97, 99, 26])
     #expect(media.description.payloadType == used)
+    // Who asks for a type wants no other.
+    #expect(media.description.otherTypes == (used == 99 ? [97, 26] : []))
     #expect(media.description.encodingName == [97: "VP8", 99: "H264", 26: "JPEG"][used])
     let parameters = used == 99 ? ["packetization-mode": "1"] : [:]
     #expect(media.description.formatParameters == parameters)

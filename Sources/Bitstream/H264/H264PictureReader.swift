@@ -19,7 +19,11 @@ extension H264 {
     }
 
     public func identity(ofSlice head: NALUnitHead, body: ByteBuffer) -> PictureIdentity? {
-      header(head, body)?.identity
+      switch NALUnitType(rawValue: H264.type(of: head)) {
+      // They begin with `slice_id`; the header is in partition A (§7.3.2.9).
+      case .codedSliceDataPartitionB, .codedSliceDataPartitionC: nil
+      default: header(head, body)?.identity
+      }
     }
 
     public mutating func order(of units: [ByteBuffer]) -> PictureOrder? {

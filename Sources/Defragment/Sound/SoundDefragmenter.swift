@@ -11,8 +11,23 @@ public struct SoundDefragmenter: Sendable {
   /// Comfort noise (RFC 3389 §6).
   private static let comfortNoiseType: UInt8 = 13
 
-  private let payloadType: UInt8?
-  private var unpacker: any SoundPayloadFormat
+  /// A format that the packets may have.
+  private struct Listed: Sendable {
+    /// Of its packets; `nil` if each packet is one.
+    let payloadType: UInt8?
+    let clockRate: UInt32
+    var unpacker: any SoundPayloadFormat
+
+    init(_ media: MediaDescription, _ unpacker: any SoundPayloadFormat) {
+      (payloadType, clockRate) = (media.payloadType, media.clockRate)
+      self.unpacker = unpacker
+    }
+  }
+
+  /// First the one that was described, then those beside it.
+  private var listed: [Listed]
+  /// The index of the one that the last packet had.
+  private var current = 0
   private var units = SoundUnitCollector()
   /// The format that decoders have to know, as the last unit has it.
   public private(set) var format: SoundFormat?
@@ -21,7 +36,8 @@ public struct SoundDefragmenter: Sendable {
   ///
   /// - Parameters:
   ///   - media: the encoding name, the clock rate, the channels and the parameters. Packets of
-  ///     other payload types than the one it names are counted and left out.
+  ///     other payload types than it names, for itself and in its other formats, are counted and
+  ///     left out.
   ///   - formats: where the encoding name is looked up.
   ///   - totals: counters of a preceding stream, to continue from.
   public init?(
@@ -29,11 +45,17 @@ public struct SoundDefragmenter: Sendable {
     continuing totals: SoundStatistics = SoundStatistics()
   ) {
     guard let unpacker = formats.soundFormat(of: media) else { return nil }
-    self.unpacker = unpacker
-    payloadType = media.payloadType
+    listed =
+      [Listed(media, unpacker)]
+      + media.otherFormats.compactMap { other in
+        formats.soundFormat(of: other).map { Listed(other, $0) }
+      }
     format = unpacker.format
     units.statistics = totals
   }
+
+  /// The payload type of the format that is unpacked; `nil` where any packet is of it.
+  public var payloadType: UInt8? { listed[current].payloadType }
 
   /// The totals so far.
   public var statistics: SoundStatistics { units.statistics }
@@ -43,8 +65,13 @@ public struct SoundDefragmenter: Sendable {
     units.statistics.packets += 1
     if packet.isDiscontinuity { units.restart() }
     if packet.lostBefore > 0 { units.noteLoss(of: packet.lostBefore) }
-    if let payloadType, packet.packet.payloadType != payloadType {
-      if packet.packet.payloadType == Self.comfortNoiseType {
+    let type = packet.packet.payloadType
+    // Times by another clock would be wrong.
+    let place = listed.firstIndex {
+      ($0.payloadType ?? type) == type && $0.clockRate == packet.time.timescale
+    }
+    guard let index = place else {
+      if type == Self.comfortNoiseType {
         units.statistics.comfortNoise += 1
       } else {
         units.statistics.otherTypes += 1
@@ -56,14 +83,20 @@ public struct SoundDefragmenter: Sendable {
       units.statistics.emptyPayloads += 1
       return
     }
+    if index != current {
+      // What the former format has begun ends with it.
+      units.dropKept()
+      units.flush()
+      current = index
+    }
     units.begin(packet)
-    unpacker.unpack(payload, marker: packet.packet.marker, into: &units)
+    listed[index].unpacker.unpack(payload, marker: packet.packet.marker, into: &units)
     switch units.endPacket() {
     case .unpacked: units.statistics.unpacked += 1
     case .malformed: units.statistics.malformedPayloads += 1
     case .orphan: units.statistics.orphanFragments += 1
     }
-    format = unpacker.format ?? format
+    format = listed[index].unpacker.format ?? format
   }
 
   /// The next unit that is complete.

@@ -94,6 +94,27 @@ struct CaptureFileTests {
     #expect(description == expected)
   }
 
+  /// The sender may go on with any of them (RFC 8866 §5.14).
+  @Test func theOtherFormatsOfASectionComeAgainToo() async throws {
+    let path = Self.path()
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    var media = MediaDescription(payloadType: 96, encodingName: "H264", clockRate: 90_000)
+    media.otherFormats = [
+      MediaDescription(
+        payloadType: 97, encodingName: "H264", clockRate: 90_000,
+        formatParameters: ["packetization-mode": "1"])
+    ]
+    let file = try CaptureFile(path: path)
+    file.describe([media])
+    for number in 0..<20 as Range<UInt16> {
+      file.write(
+        Datagram(bytes: rtp(number, payload: 9), arrival: Instant(nanoseconds: 0)), from: nil,
+        at: Int64(number))
+    }
+    _ = await file.finish()
+    #expect(try await play(path).descriptions.elements == [[media]])
+  }
+
   /// As a camera that breaks off every minute for a day.
   @Test func connectionsWithOneDescriptionShareTheirInterface() async throws {
     let path = Self.path()

@@ -98,6 +98,24 @@ struct RecordedTracksTests {
     #expect(media.map(\.kind) == [.video, .audio])
   }
 
+  /// The sender may use any of the formats that a section lists (RFC 8866 §5.14).
+  @Test func soundThatGoesOnInAnotherListedFormatStaysOneTrack() async throws {
+    let text =
+      "v=0\nm=video 5004 RTP/AVP 96\na=rtpmap:96 H264/90000\nm=audio 5004 RTP/AVP 0 8\n"
+    let description = try SessionDescription(parsing: Array(text.utf8))
+    let frames = (0..<100).flatMap { index -> [ByteBuffer] in
+      let video = Self.packet(index, ssrc: 0xA, type: 96, ticks: index * 360, marker: true)
+      let sound = Self.packet(
+        index, ssrc: 0xB, type: index < 50 ? 0 : 8, ticks: index * 160, payload: 160)
+      return [Self.frame(video, to: 5004), Self.frame(sound, from: 6002, to: 5004)]
+    }
+    let sink = try await play(RecordingBytes.pcap(frames), description)
+    #expect(sink.datagrams.elements.filter { $0.track == 1 }.count == 100)
+    let media = try #require(sink.descriptions.elements.first)
+    #expect(media.map(\.payloadType) == [96, 0])
+    #expect(media.map(\.otherTypes) == [[], [8]])
+  }
+
   /// RTCP beside media to port 5004: where the description says (RFC 3605), or the answer to SETUP,
   /// or else at the next port.
   @Test(

@@ -30,8 +30,10 @@ struct FlowChoice: Sendable {
     }
     let section = dissection.section(of: best)
     // Its description applies to one of its types: others may carry repairs.
-    let said =
+    var said =
       section?.media.description.payloadType == best.payloadType ? section?.media.description : nil
+    // Who asks for a type wants no other.
+    if wish.payloadType != nil { said?.otherFormats = [] }
     var first = FlowTrack(best, description: said ?? best.assignedSound)
     first.ssrc = wish.ssrc
     // Payload types separate other media in the same place, as WebRTC bundles them. Where none of
@@ -43,6 +45,7 @@ struct FlowChoice: Sendable {
     if !isUndescribed, neighbours.contains(where: { $0.payloadType != best.payloadType }) {
       first.payloadType = best.payloadType
     }
+    first.otherTypes = Set(said?.otherTypes ?? [])
     first.auxiliaryTypes = wish.auxiliaryTypes.union(said?.auxiliaryTypes ?? [])
     first.takesCorrection = wish.takesCorrection
     first.retransmissionPort = wish.retransmissionPort ?? section?.retransmissionPort
@@ -91,7 +94,7 @@ struct FlowChoice: Sendable {
         !first.isCorrectionOrRepetition(flow),
         // Another source of the same kind in the same place has taken over.
         !tracks.contains(where: {
-          $0.flow.place == flow.place && ($0.payloadType ?? flow.payloadType) == flow.payloadType
+          $0.flow.place == flow.place && $0.admits(flow.payloadType)
         })
       else { continue }
       let section = dissection.section(of: flow)
@@ -104,6 +107,7 @@ struct FlowChoice: Sendable {
       }
       var track = FlowTrack(flow, description: said ?? flow.assignment)
       track.payloadType = flow.payloadType
+      track.otherTypes = Set(said?.otherTypes ?? [])
       track.auxiliaryTypes = Set(said?.auxiliaryTypes ?? [])
       tracks.append(track)
     }

@@ -10,6 +10,8 @@ struct FlowTrack: Sendable {
   var ssrc: UInt32?
   /// The only payload type wanted, if there are several in the same place.
   var payloadType: UInt8?
+  /// Those that its section lists beside it: the sender may go on with them (RFC 8866 §5.14).
+  var otherTypes: Set<UInt8> = []
   /// Payload types that belong to it under any SSRC, such as FlexFEC.
   var auxiliaryTypes: Set<UInt8> = []
   /// Whether the place of its RTCP has its own RTP, so that RTCP there must look like RTCP.
@@ -71,8 +73,12 @@ struct FlowTrack: Sendable {
       let own = bytes.getInteger(at: bytes.readerIndex + (isControl ? 4 : 8), as: UInt32.self)
       guard own == ssrc else { return false }
     }
-    guard let payloadType, !isControl else { return true }
-    return type == payloadType
+    return isControl || type.map { admits($0) } ?? (payloadType == nil)
+  }
+
+  /// Whether media of `type` in its place belong to it.
+  func admits(_ type: UInt8) -> Bool {
+    payloadType.map { $0 == type } ?? true || otherTypes.contains(type)
   }
 
   /// Whether `bytes`, which are RTCP, come from its own source.
