@@ -30,13 +30,14 @@ enum ExitStatus: Int32, CaseIterable {
     case .done: "done, or stopped by SIGINT, SIGTERM or SIGHUP (but see --reconnect)"
     case .failed: "the stream broke off for a reason not listed here"
     case .cannotOpen: "the source could not be opened"
-    case .credentialsRefused: "a user name and password, or an SRTP key, is missing or refused"
+    case .credentialsRefused: "a login, or an SRTP key that is asked for, is missing or refused"
     case .noMedia: "no media came within --timeout, or none that made a picture"
     case .mediaLost: "media came, and then none for --timeout"
     case .outputFailed: "an output could not be written, or has holes (disk full, no permission)"
     case .readerGone: "the reader of a pipe went away"
-    case .formatChanged: "the picture size changed, which a pipe cannot express"
-    case .unrecognizedMedia: "no known codec, not the one that was said, or no key for SRTP"
+    case .formatChanged: "the stream changed (size, coding, sound) as an output cannot express"
+    case .unrecognizedMedia:
+      "no known codec, not the one that was said, or SRTP that nothing announced"
     case .notTrusted: "the server, or all that came, could not be verified (TLS, SRTP)"
     case .redirectRefused: "the server redirects too often, or to where it must not be followed"
     case .noSuchStream:

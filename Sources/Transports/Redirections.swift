@@ -22,7 +22,7 @@ struct Redirections: Sendable {
 
   /// Decides about a redirect from the server of `url`.
   mutating func follow(_ location: String, from url: ServerURL) throws(Fault) -> ServerURL {
-    guard let target = try? ServerURL(parsing: location, as: url.family),
+    guard let target = try? url.target(of: location),
       target.isSecure || !url.isSecure,
       !target.isConfined || url.isConfined || target.host == url.host
     else { throw .refused }
@@ -53,6 +53,18 @@ extension ServerURL {
     return isSecure && arePortsUsual && host.lowercased() == other.host.lowercased()
   }
 
+  /// The target of a redirect from here: a whole URL, or a path on the same server (RFC 9110
+  /// §10.2.2, RFC 3986 §4.2).
+  fileprivate func target(of location: String) throws(SourceFault) -> ServerURL {
+    guard location.hasPrefix("/"), !location.hasPrefix("//") else {
+      return try ServerURL(parsing: location, as: family)
+    }
+    var target = try ServerURL(parsing: origin + location, as: family)
+    // What servers are sent is without the zone of a link-local address.
+    target.host = host
+    return target
+  }
+
   fileprivate var isConfined: Bool { Self.isConfined(host) }
 
   /// Whether a host is this machine, its link, or no host at all: addresses to which a remote
@@ -69,8 +81,7 @@ extension ServerURL {
     }
     guard !address.isMulticast, var text = address.ipAddress?.lowercased() else { return true }
     // The kernel's notation is canonical, so comparing text is exact.
-    let isLinkLocal = ["fe8", "fe9", "fea", "feb"].contains { text.hasPrefix($0) }
-    if isLinkLocal || text == "::" || text == "::1" { return true }
+    if address.isLinkLocal || text == "::" || text == "::1" { return true }
     // An IPv4 address in IPv6 form (::ffff:127.0.0.1) counts as IPv4.
     if text.contains("."), let colon = text.lastIndex(of: ":") {
       text = String(text[colon...].dropFirst())

@@ -10,6 +10,8 @@ public enum TransportError: Error, Sendable, Hashable {
   case connectionRefused(address: String)
   /// No connection; the kernel's message.
   case notConnected(address: String, reason: String)
+  /// The address is valid on one link only, and no network interface is named.
+  case linkNotNamed(address: String)
   /// Another program has the port.
   case portInUse(address: String)
   /// The address to bind does not belong to this machine.
@@ -102,6 +104,9 @@ extension TransportError: CustomStringConvertible {
       return "\(address) refuses the connection; check the port, and that the server is running"
     case .notConnected(let address, let reason):
       return "cannot connect to \(address) (\(reason)); check the address and the network"
+    case .linkNotNamed(let address):
+      return "\(address) is valid on one link only, and nothing says on which; name the network "
+        + "interface, as in [fe80::1%25eth0], or with --interface"
     case .portInUse(let address):
       return "\(address) is in use, by another program or as another port of this one; take another"
     case .addressNotAvailable(let address):
@@ -233,8 +238,9 @@ extension SourceFault: CustomStringConvertible {
 extension TransportError: TransportFault {
   public var fault: ConnectionFault {
     switch self {
-    case .nameNotResolved, .nameResolutionTimedOut, .connectionRefused, .notConnected, .portInUse,
-      .addressNotAvailable, .addressOfSender, .noSuchInterface, .groupNotJoined, .system:
+    case .nameNotResolved, .nameResolutionTimedOut, .connectionRefused, .notConnected,
+      .linkNotNamed, .portInUse, .addressNotAvailable, .addressOfSender, .noSuchInterface,
+      .groupNotJoined, .system:
       .transient
     case .source, .interfaceNotPermitted, .permissionDenied, .payloadTooLong, .fileUnreadable,
       .sessionDescription, .nothingToReceive, .noUsableMedia, .noSuchMedia, .onlyRetransmissions,

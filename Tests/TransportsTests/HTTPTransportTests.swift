@@ -444,6 +444,11 @@ struct HTTPTransportTests {
     #expect(error == .connectionRefused(address: "127.0.0.1:\(server.port)"))
   }
 
+  @Test func anAddressOfALinkNeedsTheNameOfItsInterface() async throws {
+    let error = try await failure(HTTPTransport("http://[fe80::1]:9/")) as? TransportError
+    #expect(error == .linkNotNamed(address: "[fe80::1]:9"))
+  }
+
   @Test func aNameWithoutAddressIsSaid() async throws {
     let error = try await failure(HTTPTransport("http://no-such-host.invalid/")) as? TransportError
     guard case .nameNotResolved(host: "no-such-host.invalid", _) = error else {

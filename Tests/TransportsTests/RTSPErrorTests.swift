@@ -39,6 +39,12 @@ struct RTSPErrorTests {
     #expect(RTSPError.refused(method: "DESCRIBE", status: 410, reason: "Gone").advice == nil)
   }
 
+  @Test(arguments: [404, 410])
+  func aPathThatLeadsNowhereIsNoSuchStream(status: Int) {
+    let error = RTSPError.refused(method: "DESCRIBE", status: status, reason: "")
+    #expect(error.outcome == .noSuchStream)
+  }
+
   @Test(arguments: [403, 407])
   func whoIsNotAllowedInHasTheStatusOfARefusedLogin(status: Int) {
     let error = RTSPError.refused(method: "DESCRIBE", status: status, reason: "")

@@ -491,6 +491,23 @@ struct RTSPSessionDialogueTests {
     #expect(conversation.methods.suffix(2) == ["PLAY", "TEARDOWN"])
   }
 
+  @Test func aServerThatRefusesTheRangeIsPlayedWithoutOne() throws {
+    let refusal = Reply.status(457, "Invalid Range")
+    var script: Conversation.Script = ["DESCRIBE": [.oneVideo], "SETUP": [.tcp]]
+    script["PLAY"] = [refusal, .ok]
+    var conversation = try Conversation(script)
+    conversation.run()
+    #expect(conversation.values(of: "Range", in: "PLAY") == ["npt=0.000-", "-"])
+    #expect(conversation.transcript.last == "playing")
+    script["PLAY"] = [refusal]
+    conversation = try Conversation(script)
+    conversation.run()
+    #expect(
+      conversation.end
+        == .failed(.refused(method: "PLAY", status: 457, reason: "Invalid Range")))
+    #expect(conversation.count(of: "PLAY") == 2)
+  }
+
   // MARK: RTP-Info
 
   /// Hikvision's DS-2CD2032-I always says number 0, TP-Link's Tapo C320WS always 1, OMNY's M5S2A

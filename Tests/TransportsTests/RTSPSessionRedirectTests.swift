@@ -28,7 +28,7 @@ struct RTSPSessionRedirectTests {
   @Test(
     arguments: [
       ("rtsp://camera/live", "http://169.254.169.254/latest"), ("rtsp://camera/live", "file:///x"),
-      ("rtsp://camera/live", "gopher://other/"), ("rtsp://camera/live", "/elsewhere"),
+      ("rtsp://camera/live", "gopher://other/"), ("rtsp://camera/live", "//other/x"),
       ("rtsp://camera/live", ""), ("rtsp://camera/live", "rtsp://"),
       ("rtsp://camera/live", "rtsp://other:99999/"),
       ("rtsps://camera/live", "rtsp://camera/live"), ("rtsps://camera/live", "rtsp://other/live"),
@@ -72,7 +72,7 @@ struct RTSPSessionRedirectTests {
       ("rtsp://camera/live", "rtsps://camera/live"), ("rtsps://camera/live", "rtsps://other/live"),
       ("rtsp://127.0.0.1:8554/a", "rtsp://127.0.0.1:8555/a"),
       ("rtsp://localhost/a", "rtsp://127.0.0.1/a"), ("rtsp://[fe80::1]/a", "rtsp://[fe80::1]/b"),
-      ("rtsp://camera/live", "rtsp://192.168.1.2/live"),
+      ("rtsp://camera/live", "rtsp://192.168.1.2/live"), ("rtsp://camera/live", "/elsewhere"),
     ]
   )
   func aRedirectToAsSafeAPlaceIsFollowed(from: String, to: String) throws {
@@ -82,10 +82,28 @@ struct RTSPSessionRedirectTests {
     #expect(conversation.transcript.last == "playing")
   }
 
+  @Test(arguments: [
+    ("rtsp://h/a", "rtsp://h/new"), ("rtsps://h:8322/a?b", "rtsps://h:8322/new"),
+    ("rtsp://[fe80::1%25eth0]/a", "rtsp://[fe80::1%25eth0]/new"),
+  ])
+  func aRedirectToAPathStaysAtTheServer(from: String, to: String) throws {
+    let url = try ServerURL(parsing: from)
+    var redirections = Redirections(from: url)
+    let target = try redirections.follow("/new", from: url)
+    #expect(try target == ServerURL(parsing: to))
+  }
+
   @Test func aServerThatRedirectsToItselfIsLeft() throws {
     var conversation = try Conversation(["DESCRIBE": [.redirect("rtsp://camera/live")]])
     conversation.run()
     #expect(conversation.end == .failed(.redirectedTooOften(limit: 3)))
+  }
+
+  @Test func aServerThatRedirectsToItsOwnPathIsLeft() throws {
+    var conversation = try Conversation(["DESCRIBE": [.redirect("/live")]])
+    conversation.run()
+    #expect(conversation.end == .failed(.redirectedTooOften(limit: 3)))
+    #expect(conversation.transcript.count { $0.hasPrefix("connect") } == 1)
   }
 
   @Test func serversThatRedirectToEachOtherAreLeft() throws {

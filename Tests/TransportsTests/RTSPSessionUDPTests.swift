@@ -60,6 +60,64 @@ struct RTSPSessionUDPTests {
     #expect(conversation.milliseconds <= 2000)
   }
 
+  @Test(
+    "a server that does not answer a SETUP over UDP is asked for the connection",
+    arguments: [(.silence, 10_000), (.close, 0)] as [(Reply, Int64)])
+  func udpIsNotAnswered(reply: Reply, milliseconds: Int64) throws {
+    var conversation = try Conversation(
+      ["DESCRIBE": [.oneVideo], "SETUP": [reply, .tcp]], over: .automatic)
+    conversation.run(milliseconds: 20_000)
+    #expect(
+      conversation.transcript.dropFirst(4) == [
+        "open 0", "SETUP rtsp://camera/live/track1", "close ports", "connect rtsp://camera/live",
+        "DESCRIBE rtsp://camera/live", "SETUP rtsp://camera/live/track1",
+        "PLAY rtsp://camera/live", "playing",
+      ])
+    #expect(
+      conversation.values(of: "Transport", in: "SETUP") == [
+        "RTP/AVP;unicast;client_port=5000-5001", "RTP/AVP/TCP;unicast;interleaved=0-1",
+      ])
+    #expect(conversation.times.last == milliseconds)
+    #expect(conversation.reports.contains(.udpRefused))
+    #expect(conversation.end == nil)
+  }
+
+  @Test func aServerThatAnswersNoSetUpEitherWayIsGivenUp() throws {
+    var conversation = try Conversation(
+      ["DESCRIBE": [.oneVideo], "SETUP": [.silence]], over: .automatic)
+    conversation.run(milliseconds: 60_000)
+    #expect(conversation.end == .failed(.noResponse(method: "SETUP", seconds: 10)))
+    #expect(conversation.milliseconds == 20_000)
+    #expect(conversation.count(of: "SETUP") == 2)
+  }
+
+  /// Its TEARDOWN is not answered yet when the next connection comes.
+  @Test(
+    "a camera for one client that still has the session over UDP is asked a second time",
+    arguments: [453, 503])
+  func formerSession(status: Int) throws {
+    var conversation = try Conversation(
+      ["DESCRIBE": [.oneVideo], "SETUP": [.udp, .status(status), .tcp]], over: .automatic)
+    conversation.isUDPBlocked = true
+    conversation.run(milliseconds: 20_000)
+    #expect(conversation.transcript.last == "playing")
+    let setUps = zip(conversation.methods, conversation.times).filter { $0.0 == "SETUP" }
+    #expect(setUps.map { $0.1 } == [0, 3000, 5000])
+    #expect(conversation.reports == [.udpSilent])
+    #expect(conversation.end == nil)
+  }
+
+  @Test func aCameraThatHasTooManyClientsAllTheSameIsLeft() throws {
+    var conversation = try Conversation(
+      ["DESCRIBE": [.oneVideo], "SETUP": [.udp, .status(453)]], over: .automatic)
+    conversation.isUDPBlocked = true
+    conversation.run(milliseconds: 60_000)
+    #expect(
+      conversation.end == .failed(.refused(method: "SETUP", status: 453, reason: "No")))
+    #expect(conversation.milliseconds == 5000)
+    #expect(conversation.count(of: "SETUP") == 3)
+  }
+
   @Test func aFirewallThatLetsNothingThroughIsFoundOutInThreeSeconds() throws {
     var conversation = try Conversation(
       ["DESCRIBE": [.oneVideo], "SETUP": [.udp, .tcp]], over: .automatic)
@@ -256,6 +314,29 @@ struct RTSPSessionUDPTests {
       conversation.reports.contains { report in
         if case .streamLeftOut(media: 0, _) = report { true } else { false }
       })
+    #expect(conversation.end == nil)
+  }
+
+  @Test(
+    "a stream beside the video whose SETUP has no answer costs no video",
+    arguments: [.silence, .close] as [Reply],
+    [.udp, .tcp, .automatic] as [RTSPConfiguration.LowerTransport])
+  func soundIsNotAnswered(
+    reply: Reply, over lowerTransport: RTSPConfiguration.LowerTransport
+  ) throws {
+    let video: Reply = lowerTransport == .tcp ? .tcp : .udp
+    var conversation = try Conversation(
+      ["DESCRIBE": [.audioAndVideo], "SETUP": [video, reply, video]], over: lowerTransport)
+    conversation.run(milliseconds: 20_000)
+    #expect(conversation.transcript.last == "playing")
+    #expect(
+      conversation.requests.filter { $0.method == "SETUP" }.map(\.uri) == [
+        "rtsp://camera/live/track2", "rtsp://camera/live/track1", "rtsp://camera/live/track2",
+      ])
+    let transports = conversation.values(of: "Transport", in: "SETUP")
+    #expect(transports.first == transports.last)
+    #expect(conversation.reports.contains(.streamLeftOut(media: 0, status: nil)))
+    #expect(conversation.count(of: "TEARDOWN") == (reply.closes ? 0 : 1))
     #expect(conversation.end == nil)
   }
 

@@ -266,6 +266,14 @@ struct RTSPTransportTests {
     }
   }
 
+  /// The kernel's own words are "Invalid argument".
+  @Test func anAddressOfALinkNeedsTheNameOfItsInterface() async throws {
+    let transport = try RTSPTransport("rtsp://[fe80::1]:9/stream")
+    await #expect(throws: TransportError.linkNotNamed(address: "[fe80::1]:9")) {
+      try await transport.open(delivering: RecordingSink(keepsDatagrams: false))
+    }
+  }
+
   @Test func aNameThatStandsForNothingIsNotResolved() async throws {
     let transport = try RTSPTransport("rtsp://no-such-host.invalid/stream")
     let error = await #expect(throws: TransportError.self) {

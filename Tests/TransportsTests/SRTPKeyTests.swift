@@ -279,6 +279,12 @@ struct SDESTests {
     }
   }
 
+  @Test(arguments: [SRTPError.keyManagement, .library(status: 1)])
+  func whatNoOptionMendsIsNoMistakeOfTheCommandLine(error: SRTPError) {
+    #expect(error.outcome == nil)
+    #expect(TransportError.protected(error).outcome == nil)
+  }
+
   @Test func noKeyIsAnErrorOfItsOwn() throws {
     let media = try media([], profile: "RTP/SAVPF")
     #expect(throws: SRTPError.keyMissing(profile: "RTP/SAVPF")) {

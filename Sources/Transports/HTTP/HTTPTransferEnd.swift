@@ -1,5 +1,6 @@
 internal import CCurl
 internal import Glibc
+internal import NIOCore
 
 /// How a transfer ended.
 struct HTTPTransferEnd: Sendable {
@@ -68,6 +69,11 @@ struct HTTPTransferEnd: Sendable {
       let number = Int32(truncatingIfNeeded: transfer.number(CURLINFO_OS_ERRNO))
       let address = ServerURL.endpoint(url.host, url.port)
       if number == ECONNREFUSED { return TransportError.connectionRefused(address: address) }
+      // An address that names its interface is not read here.
+      let target = try? SocketAddress(ipAddress: url.host, port: 0)
+      if number == EINVAL, target?.isLinkLocal == true {
+        return TransportError.linkNotNamed(address: address)
+      }
       let reason = number == 0 ? words : unsafe String(cString: strerror(number))
       return TransportError.notConnected(address: address, reason: reason)
     case CURLE_INTERFACE_FAILED:

@@ -185,7 +185,8 @@ extension RTSPError: TransportFault {
       .authenticationUnsupported, .refused(_, 403, _), .refused(_, 407, _):
       .credentials
     case .redirectedTooOften, .redirectRefused: .redirectRefused
-    case .noSuchStream, .noVideo, .noKnownMedia, .emptyDescription, .refused(_, 404, _):
+    case .noSuchStream, .noVideo, .noKnownMedia, .emptyDescription, .refused(_, 404, _),
+      .refused(_, 410, _):
       .noSuchStream
     case .noMedia: .noMedia
     case .mediaStopped: .mediaLost

@@ -6,7 +6,7 @@ extension RTSPSession {
   enum Action: Sendable, Hashable {
     /// Open a connection to the server of `url`, after closing an open one once everything written
     /// to it has been sent, and a tunnel in it if there are requests for one. This happens at the
-    /// start, after a redirect, and when a server closes the connection too early.
+    /// start, after a redirect, and when set-up begins anew.
     /// ``connectionReached(isInside:)`` follows before any request is written, and then
     /// ``connectionOpened(at:)``, ``connectionFailed(at:)`` or ``tunnelChallenged(_:at:)``; nothing
     /// more may be reported of the old connection.

@@ -54,6 +54,28 @@ extension RTSPSession {
     perform(.connect(url, through: tunnel()))
   }
 
+  /// Connects anew during set-up, without what the server may have stumbled over.
+  ///
+  /// `attempts` are those to log in with the request that the server did not answer.
+  mutating func connectAgain(
+    without obstacle: Obstacle?, after attempts: Authenticator.Attempts? = nil, at now: Instant
+  ) {
+    server.reconnections += 1
+    if connection.isSetUp { server.hasFormerSession = true }
+    // Its pairs of ports are those of the streams that are set up anew.
+    if setups.carrier != .connection { perform(.closePorts) }
+    switch obstacle {
+    case .udp:
+      report(.udpRefused)
+      setups.restart(over: .connection)
+    case .stream(let media):
+      server.leftOut.insert(media)
+      setups.restart(over: setups.carrier)
+    case nil: setups.restart(over: setups.carrier)
+    }
+    connect(OnConnection(formerAttempts: attempts), at: now)
+  }
+
   /// Ends the session with an error; sends TEARDOWN without waiting for the answer.
   ///
   /// Without TEARDOWN, old live555 servers keep sending the stream, to whoever connects next.

@@ -26,6 +26,8 @@ extension RTSPSession {
     var identifier: String?
     /// The first and the latest identifier that the server gave.
     var identifiers: (first: String, latest: String)?
+    /// When the first SETUP is sent again, which was refused because of a session that was left.
+    var setUpDue: Instant?
     /// When the selected stream last brought a packet.
     var lastMedia: Instant?
     /// Since when it has brought them without a long pause.
@@ -53,8 +55,13 @@ extension RTSPSession {
     /// Which keep-alives it takes, and how often it wants them.
     var keepAlive: RTSPKeepAlive
     var feedback = Feedback.unjudged
-    /// How often it has closed the connection during set-up.
+    /// How often it was connected to anew during set-up.
     var reconnections = 0
+    /// The streams, by their index in the description, whose SETUP it did not answer.
+    var leftOut: Set<Int> = []
+    /// Whether it may still have the session of a connection that was left.
+    var hasFormerSession = false
+    var takesRange = true
 
     init(_ configuration: RTSPConfiguration) {
       keepAlive = RTSPKeepAlive(avoiding: configuration.fatalKeepAlives)

@@ -10,6 +10,7 @@ extension RTSPSession {
   /// Sets up the next stream, or plays when there is none.
   mutating func setUpNext(at now: Instant) {
     guard let stream = setups.current else { return play(at: now) }
+    if server.leftOut.contains(stream.media) { return leaveOut(status: nil, at: now) }
     if setups.carrier == .udp, stream.ports == nil {
       perform(.openPorts(media: stream.media, .pair))
     } else {
@@ -55,6 +56,25 @@ extension RTSPSession {
     setUpNext(at: now)
   }
 
+  /// What a SETUP that the server does not answer may do without.
+  enum Obstacle: Sendable, Hashable {
+    case udp
+    /// Another stream than the selected one, by its index in the description.
+    case stream(Int)
+  }
+
+  /// What the SETUP under way may do without; `nil` if there is no such thing, or no SETUP.
+  var obstacle: Obstacle? {
+    guard case .setUp? = exchanges.awaited?.purpose, let stream = setups.current else { return nil }
+    if stream.role != .selected { return .stream(stream.media) }
+    return mayLeaveUDP ? .udp : nil
+  }
+
+  /// Whether the stream is to come over UDP, and may come in the connection instead.
+  var mayLeaveUDP: Bool {
+    configuration.lowerTransport == .automatic && setups.carrier == .udp
+  }
+
   /// Continues without a stream that could not be set up and is allowed to fail.
   mutating func leaveOut(status: Int?, at now: Instant) {
     if let stream = setups.current, stream.role == .accompanying {
@@ -69,6 +89,12 @@ extension RTSPSession {
     from response: RTSPResponse, to exchange: RTSPExchanges.Exchange, at now: Instant
   ) {
     if changeIdentifier(after: response) { return requestSetUp(at: now) }
+    if server.hasFormerSession, !connection.isSetUp, [453, 503].contains(response.status) {
+      // A camera for one client may still be busy with the TEARDOWN of the session before.
+      server.hasFormerSession = false
+      connection.setUpDue = now.advanced(by: Self.formerSessionPatience)
+      return
+    }
     if response.mayMeanURL, setups.tryNextURL() {
       report(.controlURLRewritten)
       return requestSetUp(at: now)
@@ -86,12 +112,12 @@ extension RTSPSession {
   }
 
   /// Moves the stream from UDP into the connection, if the configuration allows it; happens once.
+  ///
+  /// After a SETUP without an answer ``connectAgain(without:after:at:)`` does that.
   mutating func giveUpOnUDP(
     _ diagnostic: RTSPDiagnostic, error: RTSPError, at now: Instant
   ) {
-    guard configuration.lowerTransport == .automatic, setups.carrier == .udp else {
-      return fail(error, at: now)
-    }
+    guard mayLeaveUDP else { return fail(error, at: now) }
     report(diagnostic)
     perform(.closePorts)
     guard connection.isSetUp else {
@@ -101,6 +127,7 @@ extension RTSPSession {
     // A server may close the connection after TEARDOWN, and some keep the session's state. A new
     // connection starts without any.
     leave(at: now)
+    server.hasFormerSession = true
     setups.restart(over: .connection)
     connect(at: now)
   }
@@ -109,7 +136,8 @@ extension RTSPSession {
 
   private mutating func play(at now: Instant) {
     // Parrot drones refuse PLAY without Range.
-    send(.play, "PLAY", to: aggregateURL, [("Range", "npt=0.000-")], at: now)
+    send(
+      .play, "PLAY", to: aggregateURL, server.takesRange ? [("Range", "npt=0.000-")] : [], at: now)
   }
 
   mutating func receivePlay(
@@ -117,6 +145,11 @@ extension RTSPSession {
   ) {
     guard response.isSuccess else {
       if changeIdentifier(after: response) { return play(at: now) }
+      // Invalid Range (RFC 2326 §11.3.8): PLAY may have none (§10.5).
+      if response.status == 457, server.takesRange {
+        server.takesRange = false
+        return play(at: now)
+      }
       guard response.mayMeanURL, connection.aggregateURLs.count > 1 else {
         return refuse(response, to: exchange, at: now)
       }

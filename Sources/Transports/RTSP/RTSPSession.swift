@@ -120,12 +120,8 @@ struct RTSPSession: Sendable {
     case .settingUp where mayConnectAgain:
       // Some servers close after 401 or after OPTIONS, and answer the same request on a new
       // connection.
-      let attempts = exchanges.awaited?.attempts
-      server.reconnections += 1
       report(.reconnected)
-      // Its pairs of ports are those of the streams that are set up anew.
-      if setups.carrier != .connection { perform(.closePorts) }
-      connect(OnConnection(formerAttempts: attempts), at: now)
+      connectAgain(without: obstacle, after: exchanges.awaited?.attempts, at: now)
     case .settingUp: end(.failed(.connectionClosed))
     case .playing:
       if let method = keepAliveToBlame(at: now) { report(.closedUponKeepAlive(method: method)) }
@@ -178,7 +174,7 @@ struct RTSPSession: Sendable {
       return
     }
     if setups.current?.role != .selected { return leaveOut(status: nil, at: now) }
-    guard configuration.lowerTransport == .automatic, setups.carrier == .udp else {
+    guard mayLeaveUDP else {
       leave(at: now)
       return end(.notConnected)
     }
@@ -218,6 +214,7 @@ struct RTSPSession: Sendable {
         if let wait { due = min(due ?? wait, wait) }
       }
       consider(exchanges.deadline)
+      consider(connection.setUpDue)
       consider(mediaDeadline?.instant)
       consider(keepAliveDue)
       return due
@@ -237,8 +234,16 @@ struct RTSPSession: Sendable {
         exchanges.abandon()
         return playBegan(at: now)
       }
+      if let obstacle, server.reconnections < Self.maximumReconnections {
+        leave(at: now)
+        return connectAgain(without: obstacle, at: now)
+      }
       return fail(
         .noResponse(method: late.request.method, seconds: patience.wholeSeconds), at: now)
+    }
+    if let due = connection.setUpDue, due <= now {
+      connection.setUpDue = nil
+      return requestSetUp(at: now)
     }
     if let mediaDeadline, mediaDeadline.instant <= now {
       let seconds = mediaDeadline.limit.wholeSeconds
@@ -251,7 +256,7 @@ struct RTSPSession: Sendable {
   }
 
   private var mayConnectAgain: Bool {
-    !connection.isSetUp && connection.hasBeenAnswered
+    (!connection.isSetUp || obstacle != nil) && connection.hasBeenAnswered
       && server.reconnections < Self.maximumReconnections
       && exchanges.awaited?.attempts.areExhausted != true
   }
@@ -314,9 +319,7 @@ struct RTSPSession: Sendable {
   private var mediaDeadline: (instant: Instant, limit: Duration)? {
     guard case .playing(let start) = phase, !isHeld else { return nil }
     let lastMedia = connection.lastMedia
-    let mayFallBack =
-      lastMedia == nil && setups.carrier == .udp
-      && configuration.lowerTransport == .automatic
+    let mayFallBack = lastMedia == nil && mayLeaveUDP
     let longest = connection.isSteady ? silence : silence.map(configuration.patient)
     guard let limit = mayFallBack ? Self.udpPatience : longest else { return nil }
     return (max(lastMedia ?? start, start, lastHeld ?? start).advanced(by: limit), limit)
@@ -339,8 +342,10 @@ struct RTSPSession: Sendable {
   static let keepAliveSuspicion = Duration.seconds(2)
   /// After so long a play, a redirect is no part of a circle of them.
   static let steadyPlay = Duration.seconds(10)
-  /// How often a server may close the connection during set-up.
+  /// How often a server may close the connection, or not answer, during set-up.
   static let maximumReconnections = 2
+  /// How long a server may take to end the session that was left before the next one.
+  static let formerSessionPatience = Duration.seconds(2)
 }
 
 extension RTSPConfiguration.LowerTransport {

@@ -125,8 +125,10 @@ extension SRTPError: TransportFault {
     // A key that cannot be had is a missing one.
     case .keyMissing, .description, .keySource(_, .unreadable): .credentials
     case .keyLength, .identifierTooLong, .keysDiffer, .tooManyKeys, .ambiguousIdentifier,
-      .weakSuite, .keySource, .keyManagement, .library:
+      .weakSuite, .keySource:
       .usage
+    // The command line is right. Other cameras refuse SETUP with 463 for the same reason.
+    case .keyManagement, .library: nil
     }
   }
 }

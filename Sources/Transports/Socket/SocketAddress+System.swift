@@ -61,4 +61,35 @@ extension SocketAddress {
     address.port = Int(UInt16(exactly: port) ?? 0)
     return address
   }
+
+  /// Whether it is valid on one link only, so that its interface has to be named (RFC 4291 §2.5.6).
+  var isLinkLocal: Bool {
+    guard case .v6(let address) = self else { return false }
+    return unsafe withUnsafeBytes(of: address.address) { bytes in
+      // Behind the family, the port and the flow.
+      let (first, second) = unsafe (bytes[8], bytes[9])
+      return first == 0xFE && second & 0xC0 == 0x80
+    }
+  }
+
+  /// The index of the interface that an IPv6 address names (RFC 4007 §6); 0 if it names none.
+  var zone: UInt32 {
+    guard family == .v6 else { return 0 }
+    return unsafe withUnsafeBytes(of: storage) {
+      unsafe $0.load(fromByteOffset: Self.zoneOffset, as: UInt32.self)
+    }
+  }
+
+  /// The same address on an interface, without which none of the link can be bound.
+  func with(zone: UInt32) -> SocketAddress {
+    guard family == .v6 else { return self }
+    var storage = storage
+    unsafe withUnsafeMutableBytes(of: &storage) {
+      unsafe $0.storeBytes(of: zone, toByteOffset: Self.zoneOffset, as: UInt32.self)
+    }
+    return SocketAddress(storage) ?? self
+  }
+
+  /// The last field of `sockaddr_in6`, which Swift does not import.
+  private static var zoneOffset: Int { MemoryLayout<sockaddr_in6>.size - MemoryLayout<UInt32>.size }
 }

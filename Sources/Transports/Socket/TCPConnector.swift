@@ -114,14 +114,18 @@ struct TCPConnector {
     guard let error = error as? NIOConnectionError else { return error }
     // SwiftNIO begins with IPv6, so the last failure is the one most people expect.
     let failures = error.connectionErrors.reversed().compactMap { failure in
-      (failure.error as? IOError).map { (failure.target.endpoint, $0.errnoCode) }
+      (failure.error as? IOError).map { (failure.target, $0.errnoCode) }
     }
     let refused = failures.first { $0.1 == ECONNREFUSED }
     // What is no system call's failure says by itself what is wrong, as a missing interface does.
-    guard let (endpoint, code) = refused ?? failures.first else {
+    guard let (address, code) = refused ?? failures.first else {
       return error.connectionErrors.last?.error ?? error
     }
+    let endpoint = address.endpoint
     if code == ECONNREFUSED { return TransportError.connectionRefused(address: endpoint) }
+    if code == EINVAL, address.isLinkLocal, address.zone == 0 {
+      return TransportError.linkNotNamed(address: endpoint)
+    }
     if code == EADDRNOTAVAIL {
       return TransportError.system(
         operation: "connect from the address to bind",

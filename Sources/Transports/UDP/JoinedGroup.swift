@@ -1,5 +1,4 @@
 import BlockingIO
-internal import Glibc
 internal import NIOCore
 internal import RTPWire
 
@@ -103,27 +102,4 @@ final class JoinedGroup {
 
   /// In nanoseconds: longer than senders pause, as a rule.
   private static let patience: Int64 = 10_000_000_000
-}
-
-extension SocketAddress {
-  /// The index of the interface that an IPv6 address names (RFC 4007 §6); 0 if it names none.
-  fileprivate var zone: UInt32 {
-    guard family == .v6 else { return 0 }
-    return unsafe withUnsafeBytes(of: storage) {
-      unsafe $0.load(fromByteOffset: Self.zoneOffset, as: UInt32.self)
-    }
-  }
-
-  /// The same address on an interface, without which none of the link can be bound.
-  fileprivate func with(zone: UInt32) -> SocketAddress {
-    guard family == .v6 else { return self }
-    var storage = storage
-    unsafe withUnsafeMutableBytes(of: &storage) {
-      unsafe $0.storeBytes(of: zone, toByteOffset: Self.zoneOffset, as: UInt32.self)
-    }
-    return SocketAddress(storage) ?? self
-  }
-
-  /// The last field of `sockaddr_in6`, which Swift does not import.
-  private static var zoneOffset: Int { MemoryLayout<sockaddr_in6>.size - MemoryLayout<UInt32>.size }
 }
